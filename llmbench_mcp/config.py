@@ -1,0 +1,106 @@
+"""Settings: read once from ``LLMBENCH_*`` variables, frozen, each documented in the README's table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from llmbench_mcp.domain.errors import InputError
+
+_PREFIX = "LLMBENCH_"
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+
+
+def default_data_dir() -> Path:
+    """Where the database and logs lie when nothing else is said."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("llmbench-mcp", appauthor=False))
+
+
+def default_cache_dir() -> Path:
+    """Where fetched model weights lie."""
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("llmbench-mcp", appauthor=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting with its default. Times in seconds; variable names are ``LLMBENCH_`` + upper case."""
+
+    data_dir: Path
+    cache_dir: Path
+    tasks_dir: Path | None = None
+    read_only: bool = False
+    toolsets: str = "core,manage"
+    agent_any_address: bool = False
+    allow_weak_sandbox: bool = False
+    max_wait_s: float = 45.0
+    lease_s: float = 10.0
+    idle_exit_s: float = 60.0
+    total_timeout_s: float = 600.0
+    stall_timeout_s: float = 120.0
+    max_tokens: int = 2048
+    outage_limit_s: float = 3600.0
+    breaker_errors: int = 3
+
+    @property
+    def database_path(self) -> Path:
+        """The SQLite file."""
+        return self.data_dir / "llmbench.db"
+
+    @property
+    def log_dir(self) -> Path:
+        """Logs of the executor and of embedded servers."""
+        return self.data_dir / "logs"
+
+
+def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+    """Settings from the environment; keyword overrides that are not None win.
+
+    Raises:
+        InputError: a variable holds something that is not of its kind.
+    """
+    env = os.environ if environ is None else environ
+    settings = Settings(default_data_dir(), default_cache_dir())
+    changes: dict[str, Any] = {}
+    for field in fields(Settings):
+        text = env.get(_PREFIX + field.name.upper(), "").strip()
+        if text:
+            changes[field.name] = _parse(field.name, text, getattr(settings, field.name))
+    changes.update({key: value for key, value in overrides.items() if value is not None})
+    return _checked(replace(settings, **changes))
+
+
+def _parse(name: str, text: str, default: Any) -> Any:
+    if name.endswith("_dir"):
+        return Path(text).expanduser()
+    if isinstance(default, bool):
+        return _parse_bool(name, text)
+    if isinstance(default, str):
+        return text
+    try:
+        return type(default)(text)
+    except ValueError as error:
+        kind = "whole number" if isinstance(default, int) else "number"
+        raise InputError(f"{_PREFIX}{name.upper()} is {text!r}.", f"Set it to a {kind}.") from error
+
+
+def _parse_bool(name: str, text: str) -> bool:
+    if text.casefold() in _TRUE | _FALSE:
+        return text.casefold() in _TRUE
+    raise InputError(f"{_PREFIX}{name.upper()} is {text!r}.", "Set it to 1 or 0.")
+
+
+def _checked(settings: Settings) -> Settings:
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        if numeric and not 0 < value < float("inf"):
+            raise InputError(f"{_PREFIX}{field.name.upper()} is {value}.", "Set it above 0.")
+    return replace(settings, data_dir=settings.data_dir.absolute(), cache_dir=settings.cache_dir.absolute())

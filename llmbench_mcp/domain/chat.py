@@ -1,0 +1,91 @@
+"""One question to a model and what came back: request, completion, token usage, timings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Sampling parameters; None means the server's default and is not sent."""
+
+    temperature: float | None = 0.0
+    top_p: float | None = None
+    seed: int | None = 0
+    max_tokens: int | None = None
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """All four, for manifests and hashes."""
+        return {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "seed": self.seed,
+            "max_tokens": self.max_tokens,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A rendered prompt for one model. ``tools`` are OpenAI function schemas."""
+
+    model: str
+    prompt: str
+    system: str | None = None
+    sampling: Sampling = Sampling()
+    tools: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts. ``estimated`` is True when they were not the server's; None means unknown."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds from the moment the request's last byte was handed to the socket; None means not observed.
+
+    ``ttft_s``: first non-empty reasoning or content delta. ``ttfat_s``: first non-empty answer delta
+    (content or tool call). ``e2e_s``: last byte of the stream. ``itl_s``: gaps between successive
+    non-empty deltas. ``decode_tps``: (output tokens - 1) / (last delta - first delta).
+    ``prefill_tps`` and ``server`` come from the server's own figures and are never mixed with ours.
+    """
+
+    ttft_s: float | None = None
+    ttfat_s: float | None = None
+    e2e_s: float | None = None
+    itl_s: tuple[float, ...] = ()
+    decode_tps: float | None = None
+    prefill_tps: float | None = None
+    server: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A native tool call; ``arguments`` is the parsed object, or the raw text when it is not JSON."""
+
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What the model answered. ``complete`` is False when the stream ended with neither finish nor [DONE]."""
+
+    text: str
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    timing: Timing = Timing()
+    model: str | None = None
+    complete: bool = True
+    error: str | None = None
+    bad_events: int = 0

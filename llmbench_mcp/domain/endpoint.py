@@ -1,0 +1,67 @@
+"""Inference servers as this program knows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+BackendName = str
+EvictPolicy = Literal["own", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One inference server instance.
+
+    ``device`` is the memory its models load into (``nvidia:0``, ``cpu``, ``remote``, ...).
+    ``credential_ref`` names a secret (``env:LLMBENCH_KEY_X``) and never holds one.
+    """
+
+    id: str
+    name: str
+    url: str
+    backend: BackendName
+    device: str = "cpu"
+    credential_ref: str | None = None
+    concurrency: int = 1
+    evict: EvictPolicy = "own"
+    added_by: Literal["person", "agent"] = "person"
+    server_version: str | None = None
+    reachable: bool | None = None
+    last_seen: str | None = None
+    last_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """A model loaded in an endpoint's memory now, as the server reports it; bytes or None."""
+
+    served_name: str
+    instance_id: str | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What a backend learnt about a server: its version and what it can do with memory."""
+
+    backend: BackendName
+    version: str | None = None
+    can_load: bool = False
+    can_unload: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedModel:
+    """One model in a server's list. None means the server does not say."""
+
+    served_name: str
+    digest: str | None = None
+    family: str | None = None
+    parameter_count: int | None = None
+    quantisation: str | None = None
+    size_bytes: int | None = None
+    context_length: int | None = None
+    capabilities: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=())

@@ -1,0 +1,123 @@
+"""Runs: one request for models x suites x parameters x repeats, split into jobs and attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.task import Task
+
+RunState = Literal["queued", "running", "paused", "completed", "cancelled", "failed"]
+JobState = Literal["pending", "loading", "running", "done", "blocked", "failed", "cancelled"]
+
+ACTIVE_RUN_STATES: tuple[RunState, ...] = ("queued", "running", "paused")
+OPEN_JOB_STATES: tuple[JobState, ...] = ("pending", "loading", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a caller asks for. ``models`` and ``suites`` are names or ids; ``endpoint`` overrides assignment."""
+
+    models: tuple[str, ...]
+    suites: tuple[str, ...]
+    endpoint: str | None = None
+    repeats: int = 1
+    sampling: Sampling = Sampling()
+    priority: int = 0
+    idempotency_key: str | None = None
+    keep_loaded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedJob:
+    """One model, endpoint, suite and parameter set, with its manifest frozen when the run was made."""
+
+    id: str
+    model_id: str
+    endpoint_id: str
+    suite: str
+    sampling: Sampling
+    manifest: Mapping[str, Any]
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """Everything that will be done, resolved and frozen before the run is written."""
+
+    id: str
+    request: RunRequest
+    jobs: tuple[PlannedJob, ...]
+
+    @property
+    def planned(self) -> int:
+        """How many attempts the plan holds."""
+        return self.request.repeats * sum(len(job.tasks) for job in self.jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as stored, with its progress."""
+
+    id: str
+    run_id: str
+    model_id: str
+    model: str
+    served_name: str
+    endpoint_id: str
+    endpoint: str
+    device: str
+    suite: str
+    sampling: Sampling
+    state: JobState
+    reason: str | None = None
+    priority: int = 0
+    planned: int = 0
+    done: int = 0
+    errors: int = 0
+    passed: int = 0
+    load_s: float | None = None
+    residency: str | None = None
+    step: str | None = None
+    interrupted: int = 0
+    created_at: str = ""
+    keep_loaded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as stored, with its jobs and totals."""
+
+    id: str
+    state: RunState
+    reason: str | None = None
+    created_at: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
+    planned: int = 0
+    done: int = 0
+    errors: int = 0
+    passed: int = 0
+    interrupted: int = 0
+    jobs: tuple[Job, ...] = ()
+    failures: Mapping[str, int] = field(default_factory=dict)
+    eta_s: float | None = None
+    attempts_per_minute: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen by itself."""
+        return self.state in ("completed", "cancelled", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a run; ``seq`` grows without gaps being promised."""
+
+    seq: int
+    at: str
+    run_id: str
+    kind: str
+    data: Mapping[str, Any] = field(default_factory=dict)

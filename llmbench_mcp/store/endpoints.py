@@ -1,0 +1,75 @@
+"""Endpoints as rows."""
+
+from __future__ import annotations
+
+from llmbench_mcp.domain.endpoint import Endpoint
+from llmbench_mcp.domain.errors import ConflictError
+from llmbench_mcp.domain.ports import Clock
+from llmbench_mcp.store.database import Database, Row
+
+
+class EndpointStore:
+    """Add, change, find and remove endpoints."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def all(self) -> list[Endpoint]:
+        """Every endpoint, by name."""
+        return [_endpoint(row) for row in await self._database.all("endpoints_all")]
+
+    async def find(self, key: str) -> Endpoint | None:
+        """By id, name or base URL."""
+        row = await self._database.one("endpoint_by_key", key)
+        return _endpoint(row) if row else None
+
+    async def insert(self, endpoint: Endpoint) -> None:
+        """Store a new one, seen now. Raises ConflictError when its name or URL is taken."""
+        async with self._database.transaction() as transaction:
+            for key in (endpoint.name, endpoint.url):
+                if await transaction.all("endpoint_by_key", key):
+                    raise ConflictError(f"An endpoint {key!r} exists already.", "Choose another name or remove it.")
+            e = endpoint
+            facts = (e.id, e.name, e.url, e.backend, e.device, e.credential_ref, e.concurrency, e.evict)
+            seen = (e.added_by, e.server_version, _bit(e.reachable), self._clock.utc_now())
+            await transaction.run("endpoint_insert", *facts, *seen)
+
+    async def update(self, endpoint: Endpoint) -> None:
+        """Overwrite everything but id and origin of the row; seen now."""
+        e = endpoint
+        facts = (e.id, e.name, e.url, e.backend, e.device, e.credential_ref, e.concurrency, e.evict)
+        async with self._database.transaction() as transaction:
+            seen = (e.server_version, _bit(e.reachable), self._clock.utc_now())
+            await transaction.run("endpoint_update", *facts, *seen)
+
+    async def seen(self, endpoint_id: str, server_version: str | None) -> None:
+        """It answered just now."""
+        async with self._database.transaction() as transaction:
+            await transaction.run("endpoint_seen", endpoint_id, server_version, self._clock.utc_now())
+
+    async def failed(self, endpoint_id: str, error: str) -> None:
+        """It did not answer, or not as it should."""
+        async with self._database.transaction() as transaction:
+            await transaction.run("endpoint_failed", endpoint_id, error)
+
+    async def remove(self, endpoint: Endpoint) -> None:
+        """Delete it; results stay. Raises ConflictError while jobs for it are open."""
+        async with self._database.transaction() as transaction:
+            row = await transaction.one("endpoint_open_jobs", endpoint.id)
+            if row and row["n"]:
+                raise ConflictError(
+                    f"Endpoint {endpoint.name!r} has {row['n']} unfinished jobs.", "Cancel their runs first."
+                )
+            await transaction.run("endpoint_delete", endpoint.id)
+
+
+def _bit(value: bool | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _endpoint(row: Row) -> Endpoint:
+    reachable = None if row["reachable"] is None else bool(row["reachable"])
+    names = ("id", "name", "url", "backend", "device", "credential_ref", "concurrency", "evict", "added_by")
+    seen = ("server_version", "last_seen", "last_error")
+    return Endpoint(**{name: row[name] for name in names + seen}, reachable=reachable)

@@ -1,0 +1,79 @@
+"""Leases: who may write as the executor. A frozen and revived owner finds its fence outdated."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from llmbench_mcp import __version__
+from llmbench_mcp.domain.clock import boot_id, host_name
+from llmbench_mcp.domain.ids import new_id
+from llmbench_mcp.domain.ports import Clock
+from llmbench_mcp.store.database import Database, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Proof of ownership: what every write of the holder carries."""
+
+    scope: str
+    owner: str
+    fence: int
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """(scope, owner, fence)."""
+        return (self.scope, self.owner, self.fence)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView:
+    """A lease as others see it."""
+
+    owner: str
+    pid: int
+    host: str
+    version: str
+    acquired_at: str
+    alive: bool
+
+
+class LeaseStore:
+    """Acquire, renew, release and look at leases. Expiry is monotonic time of one boot."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def acquire(self, scope: str, ttl_s: float) -> Lease | None:
+        """Take the lease when nobody alive holds it; None when somebody does."""
+        async with self._database.transaction() as transaction:
+            held = await transaction.one("lease_get", scope)
+            if held is not None and self._alive(held):
+                return None
+            lease = Lease(scope, new_id("exec"), 1 + (held["fence"] if held else 0))
+            expires, at = self._clock.monotonic() + ttl_s, self._clock.utc_now()
+            who = (host_name(), boot_id(), os.getpid(), __version__)
+            await transaction.run("lease_put", *lease.key, *who, expires, at)
+        return lease
+
+    async def renew(self, lease: Lease, ttl_s: float) -> None:
+        """Extend it. Raises LeaseLost when another owner has it."""
+        async with self._database.transaction(lease.key) as transaction:
+            await transaction.run("lease_renew", *lease.key, self._clock.monotonic() + ttl_s)
+
+    async def release(self, lease: Lease) -> None:
+        """Give it up; harmless when already lost."""
+        async with self._database.transaction() as transaction:
+            await transaction.run("lease_release", *lease.key)
+
+    async def view(self, scope: str) -> LeaseView | None:
+        """Who holds or last held it."""
+        row = await self._database.one("lease_get", scope)
+        if row is None:
+            return None
+        facts = (row["owner"], row["pid"], row["host"], row["version"], row["acquired_at"])
+        return LeaseView(*facts, alive=self._alive(row))
+
+    def _alive(self, row: Row) -> bool:
+        return bool(row["boot_id"] == boot_id() and row["expires_mono"] > self._clock.monotonic())

@@ -1,0 +1,145 @@
+-- name: run_insert
+insert into runs (id, idempotency_key, state, request, request_hash, priority, keep_loaded, created_at)
+values ($1, $2, 'queued', $3, $4, $5, $6, $7);
+
+-- name: run_by_idempotency_key
+select id, request_hash from runs where idempotency_key = $1;
+
+-- name: job_insert
+insert into jobs (id, run_id, position, model_id, model_name, served_name, endpoint_id, endpoint_name, device, suite,
+                  sampling, sampling_key, identity_key, manifest, state, planned, created_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'pending', $15, $16);
+
+-- name: task_insert
+insert into tasks (hash, task_id, body) values ($1, $2, $3) on conflict (hash) do nothing;
+
+-- name: attempt_insert
+insert into attempts (id, run_id, job_id, number, task_id, task_hash, repeat, state)
+values ($1, $2, $3, $4, $5, $6, $7, 'pending');
+
+-- name: run_get
+select * from runs where id = $1;
+
+-- name: runs_page
+select * from runs order by created_at desc, id desc limit $1 offset $2;
+
+-- name: runs_count
+select count(*) as n from runs;
+
+-- name: runs_unfinished
+select count(*) as n from runs where state in ('queued', 'running', 'paused');
+
+-- name: run_jobs
+select j.*, r.priority, r.keep_loaded,
+       sum(case when a.state = 'done' then 1 else 0 end) as done,
+       sum(case when a.state = 'error' then 1 else 0 end) as errors,
+       sum(case when a.passed = 1 then 1 else 0 end) as passed
+from jobs j
+join runs r on r.id = j.run_id
+left join attempts a on a.job_id = j.id
+where j.run_id = $1
+group by j.id, r.priority, r.keep_loaded
+order by j.position;
+
+-- name: jobs_open
+select j.*, r.priority, r.keep_loaded, 0 as done, 0 as errors, 0 as passed
+from jobs j join runs r on r.id = j.run_id
+where j.state in ('pending', 'loading', 'running') and r.cancel_requested = 0
+order by j.created_at, j.position;
+
+-- name: run_failures
+select failure, count(*) as n from attempts where run_id = $1 and failure is not null group by failure;
+
+-- name: run_pace
+select count(*) as n, avg(e2e_s) as mean_s, min(started_at) as first_at, max(finished_at) as last_at
+from attempts where run_id = $1 and state in ('done', 'error') and e2e_s is not null;
+
+-- name: history_pace
+select avg(a.e2e_s) as mean_s
+from attempts a join jobs j on j.id = a.job_id
+where j.model_id = $1 and a.task_id = $2 and a.e2e_s is not null;
+
+-- name: run_state
+update runs set state = $2, reason = $3 where id = $1 and state in ('queued', 'running', 'paused');
+
+-- name: run_started
+update runs set state = 'running', reason = null, started_at = coalesce(started_at, $2)
+where id = $1 and state in ('queued', 'paused');
+
+-- name: run_finished
+update runs set state = $2, reason = $3, finished_at = $4 where id = $1 and state in ('queued', 'running', 'paused');
+
+-- name: run_request_cancel
+update runs set cancel_requested = 1 where id = $1 and state in ('queued', 'running', 'paused');
+
+-- name: run_cancel_requests
+select id from runs where cancel_requested = 1 and state in ('queued', 'running', 'paused');
+
+-- name: run_cancel_pending_attempts
+update attempts set state = 'cancelled', failure = null where run_id = $1 and state = 'pending';
+
+-- name: run_cancel_all_attempts
+update attempts set state = 'cancelled' where run_id = $1 and state in ('pending', 'generating', 'grading');
+
+-- name: run_cancel_jobs
+update jobs set state = 'cancelled', step = null where run_id = $1 and state in ('pending', 'loading', 'running');
+
+-- name: run_attempts_in_flight
+select count(*) as n from attempts where run_id = $1 and state in ('generating', 'grading');
+
+-- name: run_open_jobs
+select count(*) as n from jobs where run_id = $1 and state in ('pending', 'loading', 'running');
+
+-- name: run_totals
+select sum(case when state = 'done' then 1 else 0 end) as done,
+       sum(case when state = 'error' then 1 else 0 end) as errors,
+       sum(case when passed = 1 then 1 else 0 end) as passed,
+       count(*) as planned
+from attempts where run_id = $1;
+
+-- name: runs_totals
+select run_id, sum(case when state = 'done' then 1 else 0 end) as done,
+       sum(case when state = 'error' then 1 else 0 end) as errors,
+       sum(case when passed = 1 then 1 else 0 end) as passed,
+       count(*) as planned
+from attempts group by run_id;
+
+-- name: job_state
+update jobs set state = $2, reason = $3, step = $4 where id = $1 and state in ('pending', 'loading', 'running');
+
+-- name: job_step
+update jobs set step = $2 where id = $1;
+
+-- name: job_loaded
+update jobs set state = 'running', load_s = $2, residency = $3, outage_since = null, not_before = null, reason = null
+where id = $1 and state in ('pending', 'loading');
+
+-- name: job_postpone
+update jobs set state = 'pending', reason = $2, step = null, outage_since = coalesce(outage_since, $3)
+where id = $1 and state in ('pending', 'loading', 'running');
+
+-- name: job_outage
+select outage_since from jobs where id = $1;
+
+-- name: jobs_interrupt
+update jobs set state = 'pending', interrupted = interrupted + 1, step = null where state in ('loading', 'running');
+
+-- name: attempts_interrupt
+update attempts set state = 'pending', interrupted = interrupted + 1 where state in ('generating', 'grading');
+
+-- name: runs_interrupted
+select distinct run_id from jobs where state in ('loading', 'running')
+union
+select distinct run_id from attempts where state in ('generating', 'grading');
+
+-- name: run_interrupt
+update runs set interrupted = interrupted + 1 where id = $1;
+
+-- name: event_insert
+insert into events (at, run_id, kind, data) values ($1, $2, $3, $4);
+
+-- name: events_after
+select * from events where run_id = $1 and seq > $2 order by seq limit 200;
+
+-- name: event_last
+select coalesce(max(seq), 0) as seq from events where run_id = $1;

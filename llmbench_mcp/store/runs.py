@@ -1,0 +1,199 @@
+"""Runs and jobs: written whole, read with their progress, changed by whoever may."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llmbench_mcp.domain.errors import ConflictError
+from llmbench_mcp.domain.ids import new_id
+from llmbench_mcp.domain.ports import Clock
+from llmbench_mcp.domain.run import Event, Job, PlannedJob, Run, RunPlan
+from llmbench_mcp.store.codec import dump, dump_sampling, dump_task, load_sampling, request_facts, short_hash
+from llmbench_mcp.store.database import Database, Row, Transaction
+
+
+class RunStore:
+    """What front ends do with runs: create, look, cancel."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def find_by_key(self, key: str) -> str | None:
+        """The run made under that idempotency key."""
+        row = await self._database.one("run_by_idempotency_key", key)
+        return row["id"] if row else None
+
+    async def create(self, plan: RunPlan, served_names: dict[str, str], labels: dict[str, tuple[str, str, str]]) -> str:
+        """Write run, jobs and attempts in one transaction; returns the run's id.
+
+        Args:
+            plan: the frozen plan.
+            served_names: by job id, the model's name at its endpoint.
+            labels: by job id, (model name, endpoint name, device).
+
+        A second request under the same idempotency key returns the first run's id.
+
+        Raises:
+            ConflictError: that key was used for a different request.
+        """
+        request = plan.request
+        request_hash = short_hash(request_facts(request))
+        now = self._clock.utc_now()
+        async with self._database.transaction() as transaction:
+            if request.idempotency_key:
+                earlier = await transaction.one("run_by_idempotency_key", request.idempotency_key)
+                if earlier:
+                    return _same_request(earlier, request_hash)
+            facts = (
+                dump(request_facts(request)),
+                request_hash,
+                request.priority,
+                int(request.keep_loaded),
+                now,
+            )
+            await transaction.run("run_insert", plan.id, request.idempotency_key, *facts)
+            number = 0
+            for position, job in enumerate(plan.jobs):
+                row = (
+                    plan.id,
+                    position,
+                    job.model_id,
+                    labels[job.id][0],
+                    served_names[job.id],
+                    job.endpoint_id,
+                )
+                await _insert_job(transaction, job, row, labels[job.id], (request.repeats, now))
+                number = await _insert_attempts(transaction, plan, job, number)
+            await add_event(transaction, now, plan.id, "queued", {"planned": plan.planned})
+        return plan.id
+
+    async def get(self, run_id: str) -> Run | None:
+        """One run with its jobs, totals, failures and pace."""
+        row = await self._database.one("run_get", run_id)
+        if row is None:
+            return None
+        jobs = tuple(job_of(job) for job in await self._database.all("run_jobs", run_id))
+        failures = {r["failure"]: r["n"] for r in await self._database.all("run_failures", run_id)}
+        pace = await self._database.one("run_pace", run_id)
+        totals = await self._database.one("run_totals", run_id)
+        mean_s = pace["mean_s"] if pace else None
+        return _run(row, totals, jobs, failures, mean_s)
+
+    async def page(self, limit: int, offset: int) -> tuple[list[Run], int]:
+        """Runs newest first, without jobs, and how many there are."""
+        rows = await self._database.all("runs_page", limit, offset)
+        count = await self._database.one("runs_count")
+        runs = []
+        for row in rows:
+            totals = await self._database.one("run_totals", row["id"])
+            runs.append(_run(row, totals, (), {}, None))
+        return runs, count["n"] if count else 0
+
+    async def has_unfinished(self) -> bool:
+        """Whether any run still wants an executor."""
+        row = await self._database.one("runs_unfinished")
+        return bool(row and row["n"])
+
+    async def mean_seconds(self, model_id: str, task_id: str) -> float | None:
+        """Mean time that model took for that task before."""
+        row = await self._database.one("history_pace", model_id, task_id)
+        return row["mean_s"] if row else None
+
+    async def request_cancel(self, run_id: str, executor_alive: bool) -> None:
+        """Stop a run: what is pending ends now; what is in flight by the executor, if one lives."""
+        async with self._database.transaction() as transaction:
+            if not await transaction.run("run_request_cancel", run_id):
+                return
+            await transaction.run("run_cancel_pending_attempts", run_id)
+            flying = await transaction.one("run_attempts_in_flight", run_id)
+            if not executor_alive or not (flying and flying["n"]):
+                await end_cancelled(transaction, run_id, self._clock.utc_now())
+
+    async def last_event(self, run_id: str) -> int:
+        """The sequence number of the run's newest event, 0 before any."""
+        row = await self._database.one("event_last", run_id)
+        return int(row["seq"]) if row else 0
+
+    async def events_after(self, run_id: str, seq: int) -> list[Event]:
+        """Up to 200 events newer than ``seq``, oldest first."""
+        rows = await self._database.all("events_after", run_id, seq)
+        return [Event(r["seq"], r["at"], r["run_id"], r["kind"], json.loads(r["data"])) for r in rows]
+
+
+async def end_cancelled(transaction: Transaction, run_id: str, now: str) -> None:
+    """Bring a run with everything in it to its cancelled end."""
+    await transaction.run("run_cancel_all_attempts", run_id)
+    await transaction.run("run_cancel_jobs", run_id)
+    if await transaction.run("run_finished", run_id, "cancelled", "cancelled on request", now):
+        await add_event(transaction, now, run_id, "cancelled", {})
+
+
+async def add_event(transaction: Transaction, now: str, run_id: str, kind: str, data: dict[str, object]) -> None:
+    """Append to the run's history."""
+    await transaction.run("event_insert", now, run_id, kind, dump(dict(data)))
+
+
+def _same_request(earlier: Row, request_hash: str) -> str:
+    if earlier["request_hash"] != request_hash:
+        raise ConflictError(
+            f"The idempotency key was used for a different request (run {earlier['id']}).",
+            "Use a new key for a new request.",
+        )
+    return str(earlier["id"])
+
+
+async def _insert_job(
+    transaction: Transaction,
+    job: PlannedJob,
+    row: tuple[object, ...],
+    label: tuple[str, str, str],
+    extent: tuple[int, str],
+) -> None:
+    sampling = dump_sampling(job.sampling)
+    identity = short_hash(
+        [job.manifest.get("model_digest") or [job.endpoint_id, row[4]], job.manifest.get("quantisation")]
+    )
+    keys = (sampling, short_hash(job.sampling.as_dict()), identity, dump(dict(job.manifest)))
+    repeats, now = extent
+    await transaction.run(
+        "job_insert", job.id, *row, label[1], label[2], job.suite, *keys, len(job.tasks) * repeats, now
+    )
+
+
+async def _insert_attempts(transaction: Transaction, plan: RunPlan, job: PlannedJob, number: int) -> int:
+    hashes = [(task.content_hash(), task.id, dump_task(task)) for task in job.tasks]
+    await transaction.many("task_insert", list(hashes))
+    rows = []
+    for repeat in range(1, plan.request.repeats + 1):
+        for task_hash, task_id, _ in hashes:
+            number += 1
+            rows.append((new_id("att"), plan.id, job.id, number, task_id, task_hash, repeat))
+    await transaction.many("attempt_insert", rows)
+    return number
+
+
+def job_of(row: Row) -> Job:
+    """A job from its joined row."""
+    names = ("id", "run_id", "model_id", "served_name", "endpoint_id", "device", "suite", "state", "reason")
+    more = ("priority", "planned", "load_s", "residency", "step", "interrupted", "created_at")
+    facts = {name: row[name] for name in names + more}
+    counts: dict[str, Any] = {name: row[name] or 0 for name in ("done", "errors", "passed")}
+    labels = {"model": row["model_name"], "endpoint": row["endpoint_name"]}
+    sampling = load_sampling(row["sampling"])
+    return Job(**facts, **counts, **labels, sampling=sampling, keep_loaded=bool(row["keep_loaded"]))
+
+
+def _run(row: Row, totals: Row | None, jobs: Sequence[Job], failures: dict[str, int], mean_s: float | None) -> Run:
+    names = ("id", "state", "reason", "created_at", "started_at", "finished_at", "interrupted")
+    counts: dict[str, Any] = {
+        name: (totals[name] or 0 if totals else 0) for name in ("planned", "done", "errors", "passed")
+    }
+    left = counts["planned"] - counts["done"] - counts["errors"]
+    running = row["state"] in ("queued", "running", "paused")
+    eta = round(left * mean_s, 1) if mean_s is not None and running else None
+    rate = round(60 / mean_s, 2) if mean_s else None
+    facts = {name: row[name] for name in names}
+    return Run(**facts, **counts, jobs=tuple(jobs), failures=failures, eta_s=eta, attempts_per_minute=rate)

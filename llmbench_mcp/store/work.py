@@ -1,0 +1,142 @@
+"""The executor's side of the store: every write carries the lease's fence."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt
+from llmbench_mcp.domain.ports import Clock
+from llmbench_mcp.domain.run import Job, JobState
+from llmbench_mcp.domain.task import Task
+from llmbench_mcp.store.attempts import completion_row, finish_row, measured_row
+from llmbench_mcp.store.codec import load_task
+from llmbench_mcp.store.database import Database, Transaction
+from llmbench_mcp.store.leases import Lease
+from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
+
+
+class WorkStore:
+    """Claim, finish, postpone and end work under one lease. Every method may raise LeaseLost."""
+
+    def __init__(self, database: Database, clock: Clock, lease: Lease) -> None:
+        self._database = database
+        self._clock = clock
+        self._fence = lease.key
+
+    async def recover(self) -> list[str]:
+        """Take over from a dead owner: jobs and attempts in flight are pending again. Returns the runs touched."""
+        async with self._database.transaction(self._fence) as transaction:
+            runs = [row["run_id"] for row in await transaction.all("runs_interrupted")]
+            await transaction.run("attempts_interrupt")
+            await transaction.run("jobs_interrupt")
+            for run_id in runs:
+                await transaction.run("run_interrupt", run_id)
+                await add_event(transaction, self._clock.utc_now(), run_id, "interrupted", {})
+        return runs
+
+    async def open_jobs(self) -> list[Job]:
+        """Jobs not yet over whose run is not being cancelled, oldest first."""
+        return [job_of(row) for row in await self._database.all("jobs_open")]
+
+    async def cancel_requests(self) -> list[str]:
+        """Runs somebody asked to stop."""
+        return [row["id"] for row in await self._database.all("run_cancel_requests")]
+
+    async def end_cancelled(self, run_id: str) -> None:
+        """The run's work has stopped: record its end."""
+        async with self._database.transaction(self._fence) as transaction:
+            await end_cancelled(transaction, run_id, self._clock.utc_now())
+
+    async def job_loading(self, job: Job) -> None:
+        """The job's model is being made ready; the run counts as running from here."""
+        now = self._clock.utc_now()
+        async with self._database.transaction(self._fence) as transaction:
+            if await transaction.run("run_started", job.run_id, now):
+                await add_event(transaction, now, job.run_id, "running", {})
+            await transaction.run("job_state", job.id, "loading", None, f"loading {job.served_name}")
+            await add_event(transaction, now, job.run_id, "loading", {"job": job.id})
+
+    async def job_ready(self, job: Job, load_s: float, residency: str) -> None:
+        """The model answers."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("job_loaded", job.id, load_s, residency)
+            await add_event(transaction, self._clock.utc_now(), job.run_id, "job_running", {"job": job.id})
+
+    async def job_postponed(self, job: Job, reason: str) -> float:
+        """An outage: the job waits, its run is paused with the reason. Returns how long the outage lasts, seconds."""
+        now = self._clock.utc_now()
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("job_postpone", job.id, reason, now)
+            await transaction.run("run_state", job.run_id, "paused", reason)
+            await add_event(transaction, now, job.run_id, "paused", {"job": job.id, "reason": reason})
+            row = await transaction.one("job_outage", job.id)
+        since = row["outage_since"] if row else None
+        return _seconds_between(since, now) if since else 0.0
+
+    async def job_ended(self, job: Job, state: JobState, reason: str | None, failure: str | None = None) -> None:
+        """The job is over; attempts still open get ``failure``. Ends the run when it was the last job."""
+        now = self._clock.utc_now()
+        async with self._database.transaction(self._fence) as transaction:
+            if failure is not None:
+                await transaction.run("attempts_fail_pending", job.id, failure, reason, now)
+            await transaction.run("job_state", job.id, state, reason, None)
+            await add_event(transaction, now, job.run_id, f"job_{state}", {"job": job.id, "reason": reason})
+            await self._maybe_end_run(transaction, job.run_id, now)
+
+    async def _maybe_end_run(self, transaction: Transaction, run_id: str, now: str) -> None:
+        left = await transaction.one("run_open_jobs", run_id)
+        if left and left["n"]:
+            return
+        totals = await transaction.one("run_totals", run_id)
+        graded = bool(totals and totals["done"])
+        reasons = [row["reason"] for row in await transaction.all("run_jobs", run_id) if row["reason"]]
+        state = "completed" if graded else "failed"
+        if await transaction.run("run_finished", run_id, state, "; ".join(dict.fromkeys(reasons)) or None, now):
+            await add_event(transaction, now, run_id, state, {})
+
+    async def next_attempts(self, job_id: str, limit: int) -> list[PlannedAttempt]:
+        """Up to ``limit`` pending attempts of a job, in order."""
+        rows = await self._database.all("attempts_pending", job_id, limit)
+        return [PlannedAttempt(**row) for row in rows]
+
+    async def claim(self, attempt: PlannedAttempt, step: str) -> bool:
+        """Mark it generating; False when it is no longer pending."""
+        async with self._database.transaction(self._fence) as transaction:
+            claimed = await transaction.run("attempt_claim", attempt.id, self._clock.utc_now())
+            await transaction.run("job_step", attempt.job_id, step)
+        return bool(claimed)
+
+    async def grading(self, attempt: PlannedAttempt) -> None:
+        """Mark it grading."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("attempt_grading", attempt.id)
+
+    async def release(self, attempt: PlannedAttempt) -> None:
+        """Give it back: it will be asked again."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("attempt_release", attempt.id)
+
+    async def task(self, task_hash: str) -> Task:
+        """The task as frozen when the run was made."""
+        row = await self._database.one("task_body", task_hash)
+        assert row is not None, "attempts reference tasks by foreign key"
+        return load_task(row["body"])
+
+    async def finish(self, outcome: AttemptOutcome) -> bool:
+        """Commit completion, timings and verdict in one transaction; False when it was over already."""
+        attempt, now = outcome.attempt, self._clock.utc_now()
+        async with self._database.transaction(self._fence) as transaction:
+            if not await transaction.run("attempt_finish", *finish_row(outcome, now)):
+                return False
+            if outcome.completion is not None:
+                await transaction.run("attempt_measured", *measured_row(attempt.id, outcome.completion))
+                await transaction.run("completion_insert", *completion_row(attempt.id, outcome.completion))
+            passed = outcome.grade.passed if outcome.grade else None
+            data = {"task": attempt.task_id, "passed": passed, "failure": outcome.failure}
+            await add_event(transaction, now, attempt.run_id, "attempt", data)
+        return True
+
+
+def _seconds_between(earlier: str, later: str) -> float:
+    span = datetime.fromisoformat(later) - datetime.fromisoformat(earlier)
+    return max(0.0, span.total_seconds())
