@@ -1,0 +1,1 @@
+"""Tasks, suites and hidden tests, shipped as data; ``README.md`` describes the format for authors."""

@@ -17,6 +17,7 @@ import yaml
 
 from llmbench_mcp.catalog.source import Source, listed, quoted
 from llmbench_mcp.domain.errors import TaskFormatError
+from llmbench_mcp.domain.text import one_line
 
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _T = TypeVar("_T")
@@ -166,7 +167,7 @@ def parse_block(source: Source, text: str, offset: int = 0) -> Block | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = offset + 1 + (mark.line if mark else 0)
-        raise source.error(line, f"is not valid YAML: {error.problem or error.context}.") from error
+        raise source.error(line, f"is not valid YAML: {one_line(str(error.problem or error.context))}.") from error
     except yaml.YAMLError as error:
         raise source.error(offset + 1, f"is not valid YAML: {quoted(error)}.") from error
     except RecursionError as error:

@@ -67,9 +67,7 @@ def split(source: Source) -> Layout:
     for section in _sections(source, lines, start):
         if section.name in sections:
             first = sections[section.name].line
-            raise source.error(
-                section.line, f"section {section.name} is there already, from line {first}.", _ESCAPE
-            )
+            raise source.error(section.line, f"section {section.name} is there already, from line {first}.", _ESCAPE)
         sections[section.name] = section
     return Layout(front, sections)
 

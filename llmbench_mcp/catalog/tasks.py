@@ -126,9 +126,7 @@ def _words(block: Block | None, what: str) -> tuple[str, ...]:
     for item in block.items(what) if block else ():
         word = item.text(f"an entry of {what}")
         if not _WORD.fullmatch(word) or word in words:
-            raise item.error(
-                f"{quoted(word)} cannot stand in {what}.", "Each is one lower-case word, and comes once."
-            )
+            raise item.error(f"{quoted(word)} cannot stand in {what}.", "Each is one lower-case word, and comes once.")
         words.append(word)
     return tuple(words)
 

@@ -86,3 +86,11 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None:
         """Wait, cancellably."""
         ...
+
+
+class CredentialChecker(Protocol):
+    """Says whether a credential reference may be used; never sees or returns the secret to the caller."""
+
+    def __call__(self, reference: str, by_agent: bool) -> None:
+        """Raises InputError for a bad reference, SetupError for one that leads to nothing."""
+        ...

@@ -67,6 +67,15 @@ class LeaseStore:
         async with self._database.transaction() as transaction:
             await transaction.run("lease_release", *lease.key)
 
+    async def release_when_idle(self, lease: Lease) -> bool:
+        """Give it up unless a run wants work: a run queued before this commits is seen, one after finds no owner."""
+        async with self._database.transaction(lease.key) as transaction:
+            row = await transaction.one("runs_unfinished")
+            if row and row["n"]:
+                return False
+            await transaction.run("lease_release", *lease.key)
+        return True
+
     async def view(self, scope: str) -> LeaseView | None:
         """Who holds or last held it."""
         row = await self._database.one("lease_get", scope)

@@ -131,7 +131,7 @@ async def end_cancelled(transaction: Transaction, run_id: str, now: str) -> None
         await add_event(transaction, now, run_id, "cancelled", {})
 
 
-async def add_event(transaction: Transaction, now: str, run_id: str, kind: str, data: dict[str, object]) -> None:
+async def add_event(transaction: Transaction, now: str, run_id: str, kind: str, data: Mapping[str, object]) -> None:
     """Append to the run's history."""
     await transaction.run("event_insert", now, run_id, kind, dump(dict(data)))
 

@@ -22,6 +22,7 @@ class WorkStore:
         self._database = database
         self._clock = clock
         self._fence = lease.key
+        self.owner = lease.owner
 
     async def recover(self) -> list[str]:
         """Take over from a dead owner: jobs and attempts in flight are pending again. Returns the runs touched."""
@@ -72,6 +73,16 @@ class WorkStore:
             row = await transaction.one("job_outage", job.id)
         since = row["outage_since"] if row else None
         return _seconds_between(since, now) if since else 0.0
+
+    async def job_released(self, job: Job) -> None:
+        """The executor is leaving in good order: the job is pending for the next one."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("job_state", job.id, "pending", None, None)
+
+    async def reset_job(self, job: Job) -> None:
+        """Attempts of this job left in flight by a failed write are pending again."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("attempts_reset", job.id)
 
     async def job_ended(self, job: Job, state: JobState, reason: str | None, failure: str | None = None) -> None:
         """The job is over; attempts still open get ``failure``. Ends the run when it was the last job."""

@@ -1,0 +1,1 @@
+"""Prompt templates offered to clients, shipped as data."""

@@ -57,6 +57,13 @@ class ValidationSpecError(ValueError):
     """A task's VALIDATION block is wrong; the message names the key and says what is allowed."""
 
 
+class SandboxFault(RuntimeError):
+    """The sandbox itself failed, or this machine cannot give the isolation asked for.
+
+    Says nothing about the completion: never a verdict, always an error of ours.
+    """
+
+
 class Validator(Protocol):
     """A validator module's two public members, reached through the ``llmbench.validators`` entry points.
 

@@ -59,3 +59,6 @@ where a.run_id = $1
 select a.*, j.model_name, j.endpoint_name, j.suite, c.text, c.reasoning
 from attempts a join jobs j on j.id = a.job_id left join completions c on c.attempt_id = a.id
 where a.run_id = $1 and a.number = $2;
+
+-- name: attempts_reset
+update attempts set state = 'pending' where job_id = $1 and state in ('generating', 'grading');

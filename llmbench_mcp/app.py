@@ -1,0 +1,105 @@
+"""The composition root: builds every part once and closes it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from llmbench_mcp.config import Settings
+from llmbench_mcp.domain.clock import SystemClock
+from llmbench_mcp.domain.ports import BackendFactory, Clock, CredentialChecker, DeviceReader
+from llmbench_mcp.engine.executor import Executor, Parts
+from llmbench_mcp.scoring.grader import Grader
+from llmbench_mcp.services.devices import Devices
+from llmbench_mcp.services.endpoints import Endpoints
+from llmbench_mcp.services.executors import SCOPE, Executors
+from llmbench_mcp.services.leaderboard import Leaderboards
+from llmbench_mcp.services.models import Models
+from llmbench_mcp.services.planning import Planner
+from llmbench_mcp.services.runs import Runs
+from llmbench_mcp.services.suites import CatalogView, Suites
+from llmbench_mcp.store.attempts import AttemptStore
+from llmbench_mcp.store.database import open_database
+from llmbench_mcp.store.endpoints import EndpointStore
+from llmbench_mcp.store.leaderboard import LeaderboardStore
+from llmbench_mcp.store.leases import LeaseStore
+from llmbench_mcp.store.models import ModelStore
+from llmbench_mcp.store.runs import RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Everything a front end calls."""
+
+    settings: Settings
+    endpoints: Endpoints
+    models: Models
+    suites: Suites
+    runs: Runs
+    leaderboards: Leaderboards
+    devices: Devices
+    executors: Executors
+    executor: Executor
+    """The executor of this data directory; only ``executor run`` runs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What tests replace: the outside world."""
+
+    clock: Clock
+    backends: BackendFactory
+    devices: DeviceReader
+    check_credential: CredentialChecker
+    spawns_executors: bool = True
+    """False where the caller runs ``App.executor`` itself."""
+
+
+def real_doors() -> Doors:
+    """The real clock, backends and devices."""
+    from llmbench_mcp.backends.registry import EntryPointBackends
+    from llmbench_mcp.credentials.environment import check_reference, resolve
+    from llmbench_mcp.gpu.reader import MachineDevices
+
+    clock = SystemClock()
+    return Doors(clock, EntryPointBackends(resolve_secret=resolve, clock=clock), MachineDevices(), check_reference)
+
+
+@asynccontextmanager
+async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncIterator[App]:
+    """Open the data directory and build the services on it.
+
+    Raises:
+        StorageError: the data directory or database cannot be used.
+    """
+    outside = doors or real_doors()
+    async with open_database(settings.database_path) as database:
+        endpoint_store = EndpointStore(database, outside.clock)
+        lease_store = LeaseStore(database, outside.clock)
+        grader = Grader(allow_weak_sandbox=settings.allow_weak_sandbox)
+        model_store = ModelStore(database, outside.clock)
+        suites = Suites(lambda: _load_catalog(settings))
+        endpoints = Endpoints(endpoint_store, outside.backends, outside.devices, outside.check_credential, settings)
+        models = Models(model_store, endpoint_store, endpoints, outside.backends)
+        executors = Executors(lease_store, settings, outside.spawns_executors)
+        planner = Planner(models, endpoints, suites, outside.backends, grader)
+        run_store = RunStore(database, outside.clock)
+        parts = Parts(database, lease_store, endpoint_store, model_store, outside.backends, grader, settings)
+        yield App(
+            settings=settings,
+            endpoints=endpoints,
+            models=models,
+            suites=suites,
+            runs=Runs(run_store, AttemptStore(database), planner, executors, settings, outside.clock),
+            leaderboards=Leaderboards(LeaderboardStore(database), suites),
+            devices=Devices(outside.devices, endpoint_store),
+            executors=executors,
+            executor=Executor(parts, outside.clock, SCOPE),
+        )
+
+
+def _load_catalog(settings: Settings) -> CatalogView:
+    from llmbench_mcp.catalog.catalog import Catalog
+
+    return Catalog.load((settings.tasks_dir,) if settings.tasks_dir else ())

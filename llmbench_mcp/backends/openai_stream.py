@@ -1,0 +1,142 @@
+"""OpenAI chat-completion chunks put together into one Completion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from llmbench_mcp.backends.client import parse_json
+from llmbench_mcp.backends.failures import ErrorObject, error_object
+from llmbench_mcp.backends.stream_timing import StreamTimer
+from llmbench_mcp.backends.token_usage import parse_usage
+from llmbench_mcp.backends.tool_calls import ToolCallBuilder
+from llmbench_mcp.domain.chat import Completion
+
+TEXT_CHARS = 4 * 1024 * 1024
+_REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
+
+
+class ChatStream:
+    """Feed it the data of each event; ask it for the completion at the end.
+
+    Accepts what servers really send: usage in any chunk, ``choices`` empty or null, tool calls whole or in
+    fragments, an error object in mid-stream, a finish without ``[DONE]`` and the other way round.
+    """
+
+    def __init__(self) -> None:
+        self.timer = StreamTimer()
+        self.error: ErrorObject | None = None
+        self.done = False
+        self.finish_reason: str | None = None
+        self.saw_choice = False
+        self.bad_events = 0
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls = ToolCallBuilder()
+        self._size = 0
+        self._usage: Any = None
+        self._timings: Any = None
+        self._model: str | None = None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether anything worth keeping has come: answer, reasoning or a tool call."""
+        return self._size > 0
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the answer outgrew what is kept."""
+        return self._size > TEXT_CHARS
+
+    @property
+    def ended(self) -> bool:
+        """Whether reading on is no use: an error came, or too much text."""
+        return self.error is not None or self.too_long
+
+    @property
+    def finished(self) -> bool:
+        """Whether the server said that the answer is whole."""
+        return self.done or self.finish_reason is not None
+
+    def feed(self, events: Iterable[bytes], stamp: float) -> None:
+        """The data of the events that one read completed, and when it came. Nothing counts after the end."""
+        for data in events:
+            if not (self.done or self.ended):
+                self._event(data, stamp)
+
+    def _event(self, data: bytes, stamp: float) -> None:
+        if data.strip() == b"[DONE]":
+            self.done = True
+            return
+        chunk = parse_json(data)
+        if not isinstance(chunk, Mapping):
+            self.bad_events += 1
+            return
+        self.feed_object(chunk, stamp)
+
+    def feed_object(self, chunk: Mapping[str, Any], stamp: float | None) -> None:
+        """A parsed chunk, or a whole non-streamed answer with ``stamp`` None (no delta was observed)."""
+        self.error = error_object(chunk)
+        if self.error:
+            return
+        if isinstance(chunk.get("model"), str) and chunk["model"]:
+            self._model = chunk["model"]
+        self._usage = chunk.get("usage") or self._usage
+        self._timings = chunk.get("timings") or self._timings
+        choices = chunk.get("choices")
+        if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+            self._choice(choices[0], stamp)
+
+    def _choice(self, choice: Mapping[str, Any], stamp: float | None) -> None:
+        self.saw_choice = True
+        delta = choice.get("delta")
+        if not isinstance(delta, Mapping):
+            delta = choice.get("message")
+        if isinstance(delta, Mapping):
+            self._delta(delta, stamp)
+        if isinstance(choice.get("finish_reason"), str):
+            self.finish_reason = choice["finish_reason"][:64] or self.finish_reason
+
+    def _delta(self, delta: Mapping[str, Any], stamp: float | None) -> None:
+        content = _text_of(delta.get("content"))
+        reasoning = next((text for name in _REASONING_FIELDS if (text := _text_of(delta.get(name)))), "")
+        calls = self._calls.add(delta.get("tool_calls"))
+        self._text.append(content)
+        self._reasoning.append(reasoning)
+        self._size += len(content) + len(reasoning) + calls
+        if stamp is not None and (content or reasoning or calls):
+            self.timer.delta(stamp, reasoning=bool(reasoning), content=bool(content), call=bool(calls))
+
+    def finish(self, error: str | None = None) -> Completion:
+        """The completion so far; ``error`` says why it broke off, if it did."""
+        usage = parse_usage(self._usage, self._timings)
+        return Completion(
+            text=_whole("".join(self._text)),
+            reasoning=_whole("".join(self._reasoning)),
+            tool_calls=self._calls.finish(),
+            finish_reason=self.finish_reason,
+            usage=usage,
+            timing=self.timer.finish(usage.completion_tokens if usage else None, self._timings),
+            model=self._model,
+            complete=error is None and self.finished,
+            error=error,
+            bad_events=self.bad_events,
+        )
+
+
+def _text_of(value: Any) -> str:
+    """Text of a content field: a string, or a list of ``{"type": "text", "text": ...}`` parts."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(str(part.get("text") or "") for part in value if isinstance(part, Mapping))
+    return ""
+
+
+def _whole(text: str) -> str:
+    """``text`` with surrogate pairs that were split over events joined, and lone ones replaced."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

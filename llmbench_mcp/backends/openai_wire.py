@@ -1,0 +1,161 @@
+"""The part of the OpenAI HTTP API that every compatible server shares: list models, chat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+
+from llmbench_mcp.backends.client import JSON_BYTES, ByteStream, HttpClient, parse_json
+from llmbench_mcp.backends.openai_stream import TEXT_CHARS, ChatStream
+from llmbench_mcp.backends.sse import SseParser
+from llmbench_mcp.domain.chat import ChatRequest, Completion
+from llmbench_mcp.domain.errors import EndpointError, EndpointTimeout, ProtocolError, ServerFault
+
+MODELS_PATH = "/v1/models"
+CHAT_PATH = "/v1/chat/completions"
+_MAX_MODELS = 10_000
+_MAX_NAME = 512
+_DRAIN_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds: the whole answer, and the longest silence before or within it."""
+
+    total_s: float
+    stall_s: float
+
+
+def model_entries(payload: Any) -> list[Mapping[str, Any]] | None:
+    """The usable entries of a ``/v1/models`` answer, without repeats; None when it is not such an answer."""
+    data = payload.get("data") if isinstance(payload, Mapping) else None
+    if not isinstance(data, list):
+        return None
+    entries = {entry["id"]: entry for entry in data[:_MAX_MODELS] if _is_entry(entry)}
+    return list(entries.values())
+
+
+def _is_entry(entry: Any) -> bool:
+    name = entry.get("id") if isinstance(entry, Mapping) else None
+    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME
+
+
+async def fetch_models(client: HttpClient) -> list[Mapping[str, Any]]:
+    """Model entries as the server lists them. Raises EndpointError subclasses."""
+    entries = model_entries(await client.get_json(MODELS_PATH))
+    if entries is None:
+        raise ProtocolError(
+            f"{client.address.base} answered {MODELS_PATH} with JSON that lists no models.",
+            "Check that the address is an OpenAI-compatible server.",
+        )
+    return entries
+
+
+def chat_body(request: ChatRequest) -> dict[str, Any]:
+    """The JSON body of a streaming chat request; sampling values of None are left to the server."""
+    messages = [{"role": "user", "content": request.prompt}]
+    if request.system is not None:
+        messages.insert(0, {"role": "system", "content": request.system})
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": messages,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    body |= {name: value for name, value in request.sampling.as_dict().items() if value is not None}
+    if request.tools:
+        body["tools"] = [dict(tool) for tool in request.tools]
+    return body
+
+
+async def ask(client: HttpClient, body: dict[str, Any], patience: Patience) -> Completion:
+    """Ask once; a server that refuses ``stream_options`` is asked again without it.
+
+    Raises:
+        EndpointError: nothing usable came. Once text has come, the completion carries the error instead.
+    """
+    try:
+        return await _ask_once(client, body, patience)
+    except EndpointError as refusal:
+        if "stream_options" not in refusal.what or "stream_options" not in body:
+            raise
+    without = {name: value for name, value in body.items() if name != "stream_options"}
+    return await _ask_once(client, without, patience)
+
+
+async def _ask_once(client: HttpClient, body: Mapping[str, Any], patience: Patience) -> Completion:
+    chat = ChatStream()
+    trouble: EndpointError | None = None
+    try:
+        await _read_all(client, body, patience, chat)
+    except EndpointError as error:
+        trouble = None if chat.finished else error
+    trouble = _fault(client, chat, trouble)
+    if trouble and not chat.has_text:
+        raise trouble
+    said = chat.error.message if chat.error else trouble.what if trouble else None
+    completion = chat.finish(client.clean(said) if said is not None else None)
+    redact = client.options.redact
+    return replace(completion, text=redact(completion.text), reasoning=redact(completion.reasoning))
+
+
+async def _read_all(client: HttpClient, body: Mapping[str, Any], patience: Patience, chat: ChatStream) -> None:
+    with anyio.move_on_after(patience.total_s) as budget:
+        async with client.stream(CHAT_PATH, body, stall_s=patience.stall_s) as stream:
+            chat.timer.origin = stream.sent_at
+            await _read(client, stream, chat, budget)
+    if budget.cancelled_caught:
+        raise EndpointTimeout(
+            f"{client.address.base} did not finish within {patience.total_s:g} s.",
+            "Raise the time limit or lower the token budget.",
+        )
+
+
+async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream, budget: anyio.CancelScope) -> None:
+    parser, whole, first = SseParser(), bytearray(), b""
+    async for chunk, stamp in stream.reads():
+        if chat.done:
+            continue  # what follows [DONE] is read, briefly, only so that the connection can be used again
+        chat.timer.read(stamp)
+        first = first or chunk.lstrip()[:1]
+        if first in (b"{", b"<"):
+            whole += chunk
+        else:
+            chat.feed(parser.feed(chunk), stamp)
+        if chat.ended or len(whole) > JSON_BYTES:
+            break
+        if chat.done:
+            budget.deadline = min(budget.deadline, anyio.current_time() + _DRAIN_S)
+    chat.feed(parser.close(), chat.timer.end or 0.0)
+    if whole:
+        _take_whole(client, bytes(whole), chat)
+
+
+def _take_whole(client: HttpClient, body: bytes, chat: ChatStream) -> None:
+    """A server that ignored ``stream``: one JSON answer. Or no inference server at all."""
+    payload = parse_json(body)
+    if not isinstance(payload, Mapping):
+        raise ProtocolError(
+            f"{client.address.base} answered the chat with {client.describe(body)} instead of a stream.",
+            "Check that the address is an inference server's base URL and needs no login.",
+        )
+    chat.feed_object(payload, None)
+
+
+def _fault(client: HttpClient, chat: ChatStream, trouble: EndpointError | None) -> EndpointError | None:
+    """What is wrong with an answer once reading it is over; ``trouble`` is what stopped the reading, if anything."""
+    base = client.address.base
+    if chat.error:
+        return client.carried("POST", CHAT_PATH, chat.error)
+    if trouble:
+        return trouble
+    if chat.too_long:
+        return ServerFault(f"{base} sent more than {TEXT_CHARS} characters; the rest was not read.", "Set max_tokens.")
+    if chat.finished and not chat.saw_choice:
+        return ProtocolError(f"{base} sent a stream without an answer in it.", "Look at the server's log.")
+    if not chat.finished and not chat.has_text:
+        return ServerFault(f"{base} ended the stream before any text.", "Look at the server's log.")
+    return None

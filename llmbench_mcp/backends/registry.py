@@ -1,0 +1,134 @@
+"""The installed backends, found by entry point and imported when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+from typing import Protocol
+
+from llmbench_mcp.backends.client import ClientOptions, HttpClient
+from llmbench_mcp.backends.openai_wire import MODELS_PATH
+from llmbench_mcp.backends.probe import Probe
+from llmbench_mcp.domain.address import parse_address
+from llmbench_mcp.domain.clock import SystemClock
+from llmbench_mcp.domain.endpoint import Endpoint, ServerInfo
+from llmbench_mcp.domain.errors import ProtocolError, SetupError
+from llmbench_mcp.domain.ports import Backend, Clock
+from llmbench_mcp.domain.text import nearest, one_line
+
+GROUP = "llmbench.backends"
+
+
+class Revealable(Protocol):
+    """A secret that shows itself only when told to."""
+
+    def reveal(self) -> str:
+        """The secret itself."""
+        ...
+
+
+class BackendClass(Protocol):
+    """What an entry point of the group names."""
+
+    def __call__(self, endpoint: Endpoint, client: HttpClient) -> Backend:
+        """Construct one; no I/O."""
+        ...
+
+    async def recognise(self, probe: Probe) -> int:
+        """How sure it is that the probed server speaks its dialect; see ``probe``."""
+        ...
+
+
+def no_secret(reference: str) -> Revealable | None:
+    """The resolver of an installation without credentials."""
+    return None
+
+
+class EntryPointBackends:
+    """The backend factory. ``resolve_secret`` turns a credential reference into a secret, at each request."""
+
+    def __init__(
+        self,
+        *,
+        resolve_secret: Callable[[str], Revealable | None] = no_secret,
+        redact: Callable[[str], str] = str,
+        clock: Clock | None = None,
+    ) -> None:
+        self._resolve = resolve_secret
+        self._redact = redact
+        self._clock = clock or SystemClock()
+        self._points = {point.name: point for point in entry_points(group=GROUP)}
+        self._classes: dict[str, BackendClass] = {}
+
+    def names(self) -> Sequence[str]:
+        """The backend names installed, sorted; nothing is imported."""
+        return sorted(self._points)
+
+    def open(self, endpoint: Endpoint) -> Backend:
+        """A backend for that endpoint; no I/O yet.
+
+        Raises:
+            SetupError: no such backend, or its package cannot be imported.
+            InputError: the endpoint's URL is malformed.
+        """
+        return self._class(endpoint.backend)(endpoint, self._client(endpoint.url, endpoint.credential_ref))
+
+    async def detect(self, url: str, credential_ref: str | None = None) -> ServerInfo:
+        """Which backend serves at that base URL.
+
+        Raises:
+            InputError: the URL is malformed.
+            EndpointError: nothing answers, or no backend knows what does.
+        """
+        client = self._client(url, credential_ref)
+        try:
+            name = await self._recognise(client)
+            base = client.address.base
+            return await self._class(name)(Endpoint("", base, base, name), client).inspect()
+        finally:
+            await client.aclose()
+
+    async def _recognise(self, client: HttpClient) -> str:
+        probe = Probe(client)
+        certainty = {name: await self._class(name).recognise(probe) for name in self.names()}
+        best = max(certainty, key=lambda name: certainty[name], default="")
+        if best and certainty[best]:
+            return best
+        client.accept(await probe.get(MODELS_PATH))
+        raise ProtocolError(
+            f"{client.address.base} answers, but is no inference server of a known kind"
+            f" ({', '.join(self.names()) or 'no backend is installed'}).",
+            "Check that the address is an inference server's base URL.",
+        )
+
+    def _client(self, url: str, credential_ref: str | None) -> HttpClient:
+        options = ClientOptions(partial(self._secret, credential_ref), self._redact, self._clock)
+        return HttpClient(parse_address(url), options)
+
+    def _secret(self, credential_ref: str | None) -> str | None:
+        secret = self._resolve(credential_ref) if credential_ref else None
+        return secret.reveal() if secret else None
+
+    def _class(self, name: str) -> BackendClass:
+        if name not in self._classes:
+            self._classes[name] = _import(self._point(name))
+        return self._classes[name]
+
+    def _point(self, name: str) -> EntryPoint:
+        point = self._points.get(name)
+        if point is None:
+            close = ", ".join(nearest(name, self._points))
+            raise SetupError(f"No backend named {one_line(name, 60)!r} is installed.", f"Installed: {close}.")
+        return point
+
+
+def _import(point: EntryPoint) -> BackendClass:
+    try:
+        loaded: BackendClass = point.load()
+    except (ImportError, AttributeError) as error:
+        raise SetupError(
+            f"The backend {point.name!r} ({point.value}) cannot be imported: {one_line(str(error))}.",
+            "Reinstall the package it comes from.",
+        ) from error
+    return loaded

@@ -1,0 +1,67 @@
+"""Server-sent events from bytes, however the network cut them.
+
+Format: WHATWG HTML, "Server-sent events": lines end with LF, CR LF or CR and nothing else (not U+2028, not
+U+0085); a line starting with a colon is a comment; an empty line ends an event.
+"""
+
+from __future__ import annotations
+
+from llmbench_mcp.domain.errors import ProtocolError
+
+EVENT_BYTES = 1024 * 1024
+
+
+class SseParser:
+    """Feed it reads, take the ``data`` of finished events. Other fields are ignored."""
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+        self._data: list[bytes] = []
+        self._size = 0
+        self._after_cr = False
+        self._started = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Data of the events this read completed. Raises ProtocolError when one grows beyond EVENT_BYTES."""
+        if chunk:
+            ends_in_cr = chunk.endswith(b"\r")
+            chunk = chunk.removeprefix(b"\n") if self._after_cr else chunk
+            self._after_cr = ends_in_cr
+        events: list[bytes] = []
+        for line in chunk.splitlines(keepends=True):
+            self._grow(len(line))
+            self._line.append(line)
+            if line.endswith((b"\n", b"\r")):
+                self._end_line(events)
+        return events
+
+    def close(self) -> list[bytes]:
+        """Data of the event that the end of the stream left unfinished, if any."""
+        events: list[bytes] = []
+        self._end_line(events)
+        self._dispatch(events)
+        return events
+
+    def _grow(self, count: int) -> None:
+        self._size += count
+        if self._size > EVENT_BYTES:
+            raise ProtocolError(f"The server sent a stream event of more than {EVENT_BYTES} bytes.")
+
+    def _end_line(self, events: list[bytes]) -> None:
+        line = b"".join(self._line).rstrip(b"\r\n")
+        self._line.clear()
+        if not self._started:
+            self._started = True
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if not line:
+            self._dispatch(events)
+        elif line.startswith(b"data:"):
+            self._data.append(line[5:].removeprefix(b" "))
+        elif not self._data:
+            self._size = 0  # comments and other fields do not add up
+
+    def _dispatch(self, events: list[bytes]) -> None:
+        if self._data:
+            events.append(b"\n".join(self._data))
+            self._data.clear()
+        self._size = 0

@@ -1,0 +1,75 @@
+"""When the pieces of an answer came, and the rates that follow from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from llmbench_mcp.domain.chat import Timing
+
+_SERVER_FIGURES = 32
+
+
+class StreamTimer:
+    """Collects stamps (monotonic seconds); ``origin`` is when the request's last byte was handed over."""
+
+    def __init__(self) -> None:
+        self.origin: float | None = None
+        self.end: float | None = None
+        self._first: float | None = None
+        self._first_visible: float | None = None
+        self._first_answer: float | None = None
+        self._last: float | None = None
+        self._gaps: list[float] = []
+
+    def read(self, stamp: float) -> None:
+        """Bytes came, of whatever meaning."""
+        self.end = stamp
+
+    def delta(self, stamp: float, *, reasoning: bool, content: bool, call: bool) -> None:
+        """A non-empty delta came, holding at least one of the three."""
+        if (reasoning or content) and self._first_visible is None:
+            self._first_visible = stamp
+        if (content or call) and self._first_answer is None:
+            self._first_answer = stamp
+        if self._last is None:
+            self._first = stamp
+        else:
+            self._gaps.append(stamp - self._last)
+        self._last = stamp
+
+    def finish(self, completion_tokens: int | None, server_timings: Any = None) -> Timing:
+        """The timings; ``server_timings`` is llama.cpp's ``timings`` object or None."""
+        figures = server_figures(server_timings)
+        return Timing(
+            ttft_s=self._since(self._first_visible),
+            ttfat_s=self._since(self._first_answer),
+            e2e_s=self._since(self.end),
+            itl_s=tuple(self._gaps),
+            decode_tps=self._decode_tps(completion_tokens),
+            prefill_tps=figures.get("prompt_per_second"),
+            server=figures,
+        )
+
+    def _since(self, stamp: float | None) -> float | None:
+        return None if stamp is None or self.origin is None else stamp - self.origin
+
+    def _decode_tps(self, tokens: int | None) -> float | None:
+        """(tokens - 1) / (last delta - first delta): the first token belongs to the time to first token."""
+        if tokens is None or tokens < 2 or self._first is None or self._last is None:
+            return None
+        span = self._last - self._first
+        return (tokens - 1) / span if span > 0 else None
+
+
+def server_figures(timings: Any) -> dict[str, float]:
+    """The finite numbers of a server's timings object, at most 32."""
+    if not isinstance(timings, Mapping):
+        return {}
+    numbers = (
+        (str(name)[:64], float(value))
+        for name, value in list(timings.items())[:_SERVER_FIGURES]
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
+    )
+    return {name: value for name, value in numbers if math.isfinite(value)}

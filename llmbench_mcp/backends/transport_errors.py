@@ -1,0 +1,67 @@
+"""Connection trouble as httpx2 reports it, turned into the domain's errors."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx2
+
+from llmbench_mcp.domain.errors import EndpointError, EndpointTimeout, ProtocolError, UnreachableError
+from llmbench_mcp.domain.text import one_line
+
+_START = "Start the server or check the address."
+_CHAIN_LIMIT = 20
+_BROKEN = ("Server disconnected", "peer closed connection")
+
+
+@contextmanager
+def mapped(base: str) -> Iterator[None]:
+    """Raise UnreachableError, EndpointTimeout or ProtocolError instead of httpx2's errors."""
+    try:
+        yield
+    except (httpx2.TransportError, httpx2.DecodingError) as error:
+        raise _translate(base, error) from error
+
+
+def _translate(base: str, error: httpx2.RequestError) -> EndpointError:
+    if isinstance(error, httpx2.ConnectTimeout):
+        return EndpointTimeout(f"{base} did not accept a connection in time.", _START)
+    if isinstance(error, httpx2.TimeoutException):
+        return EndpointTimeout(f"{base} sent nothing for too long.", "Raise the time limit or look at the server.")
+    if isinstance(error, httpx2.ConnectError):
+        return UnreachableError(f"Nothing answers at {base}: {_reason(error)}.", _START)
+    if isinstance(error, httpx2.DecodingError):
+        return ProtocolError(f"{base} sent a body that cannot be decoded.", _START)
+    if isinstance(error, httpx2.RemoteProtocolError) and not str(error).startswith(_BROKEN):
+        return ProtocolError(f"{base} does not speak HTTP: {one_line(str(error), 120)}.", _START)
+    return UnreachableError(f"The connection to {base} broke.", "See whether the server still runs.")
+
+
+def _reason(error: BaseException) -> str:
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ConnectionRefusedError):
+            return "connection refused"
+        if isinstance(cause, socket.gaierror):
+            return "the host name is not known"
+        if isinstance(cause, ssl.SSLError):
+            return f"TLS failed ({one_line(cause.reason or str(cause), 120)})"
+    for cause in reversed(causes):
+        if isinstance(cause, OSError) and cause.strerror:
+            return one_line(cause.strerror, 120).lower()
+    return one_line(str(error), 120) or "the connection failed"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what lies behind it, groups opened, bounded."""
+    waiting: list[BaseException] = [error]
+    for _ in range(_CHAIN_LIMIT):
+        if not waiting:
+            return
+        current = waiting.pop(0)
+        yield current
+        inside = current.exceptions if isinstance(current, BaseExceptionGroup) else ()
+        waiting += [*inside, *(e for e in (current.__cause__, current.__context__) if e is not None)]

@@ -1,0 +1,111 @@
+"""The command tree: every group in its module, usage errors told here."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from llmbench_mcp import __version__
+from llmbench_mcp.cli import (
+    demo,
+    devices,
+    doctor,
+    endpoints,
+    executor,
+    exit_codes,
+    failures,
+    leaderboard,
+    models,
+    probe,
+    runs,
+    suites,
+)
+from llmbench_mcp.cli.invocation import Invocation
+from llmbench_mcp.cli.session import Session
+
+PROGRAM = "llmbench-mcp"
+_ANYWHERE = "--json and --data-dir may stand before or after the command."
+
+# Typer exports of its usage errors only this subclass.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def execute(call: Invocation) -> int:
+    """Run the command that the arguments name; returns its exit code."""
+    _quiet_libraries()
+    try:
+        code = build()(args=list(call.argv), prog_name=PROGRAM, standalone_mode=False, obj=Session(call))
+    except typer.Abort:
+        return exit_codes.INTERRUPTED
+    except _UsageError as error:
+        return _tell_usage(error, call)
+    return code if isinstance(code, int) else exit_codes.OK
+
+
+def _quiet_libraries() -> None:
+    """What libraries log is no output of a command; ``executor run`` sets up its own log."""
+    import logging
+
+    logging.getLogger().addHandler(logging.NullHandler())
+
+
+def _tell_usage(error: Exception, call: Invocation) -> int:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else PROGRAM
+    what = str(getattr(error, "message", "")) or str(error)
+    failures.tell("usage", what, f"See: {path} --help", call.as_json)
+    return exit_codes.USAGE
+
+
+def build() -> typer.Typer:
+    """The whole tree."""
+    root = _typer("Benchmark language models; called without a command, serve MCP over stdio.")
+    root.callback(invoke_without_command=True, epilog=f"{_ANYWHERE} {exit_codes.epilog()}")(_root)
+    endpoint = _typer("Inference servers: add, list, probe, remove.")
+    for name, command in {**endpoints.COMMANDS, "probe": probe.probe}.items():
+        endpoint.command(name, epilog=_ANYWHERE)(command)
+    run = _typer("Benchmark runs: start, follow, read, cancel.")
+    for name, command in runs.COMMANDS.items():
+        run.command(name, epilog=_ANYWHERE)(command)
+    work = _typer("The background process that does the work.")
+    for name, command in executor.COMMANDS.items():
+        work.command(name, epilog=_ANYWHERE)(command)
+    root.add_typer(endpoint, name="endpoint")
+    _add_models(root)
+    root.add_typer(run, name="run")
+    root.command("leaderboard", epilog=_ANYWHERE)(leaderboard.leaderboard)
+    root.command("gpu", epilog=_ANYWHERE)(devices.gpu)
+    root.add_typer(work, name="executor")
+    root.command("doctor", epilog=_ANYWHERE)(doctor.doctor)
+    root.command("demo", epilog=_ANYWHERE)(demo.demo)
+    return root
+
+
+def _add_models(root: typer.Typer) -> None:
+    root.command("discover", epilog=_ANYWHERE)(models.discover)
+    root.command("models", epilog=_ANYWHERE)(models.list_models)
+    root.command("assign", epilog=_ANYWHERE)(models.assign)
+    root.command("suites", epilog=_ANYWHERE)(suites.suites)
+
+
+def _typer(purpose: str) -> typer.Typer:
+    return typer.Typer(help=purpose, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
+
+
+def _root(  # noqa: PLR0913 - a command has one parameter per option
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
+    data_dir: Annotated[str | None, typer.Option(help="Folder of the database and logs.", metavar="PATH")] = None,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
+    toolsets: Annotated[str | None, typer.Option(help="Serve only these sets of tools.", metavar="A,B")] = None,
+) -> None:
+    if version:
+        sys.stdout.write(f"{__version__}\n")
+        raise typer.Exit
+    if read_only or toolsets is not None:
+        raise typer.BadParameter("--read-only and --toolsets go with serving MCP and with no command.")
+    if context.invoked_subcommand is None:
+        raise typer.BadParameter("A command is missing.", ctx=context)

@@ -1,0 +1,89 @@
+"""``endpoint add | list | remove``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from llmbench_mcp.cli import output
+from llmbench_mcp.cli.session import session
+
+if TYPE_CHECKING:
+    from llmbench_mcp.app import App
+    from llmbench_mcp.domain.endpoint import Endpoint
+    from llmbench_mcp.services.endpoints import EndpointView
+
+
+def reference(variable: str | None) -> str | None:
+    """The credential reference of an environment variable."""
+    return None if variable is None else f"env:{variable}"
+
+
+def add(  # noqa: PLR0913 - a command has one parameter per option
+    context: typer.Context,
+    url: Annotated[str, typer.Argument(help="Address, e.g. http://127.0.0.1:8080 or http://host:8000/v1.")],
+    name: Annotated[str | None, typer.Option(help="A name of your choice.")] = None,
+    backend: Annotated[str | None, typer.Option(help="Kind of server; found out when not given.")] = None,
+    device: Annotated[str | None, typer.Option(help="Memory its models load into, e.g. nvidia:0, cpu.")] = None,
+    credential_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds its API key.", metavar="VAR")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(help="Requests at once.")] = 1,
+) -> None:
+    """Add an inference server that answers now, or refresh the one at that address."""
+    from llmbench_mcp.services.endpoints import NewEndpoint
+
+    here = session(context)
+    new = NewEndpoint(url, name, backend, device, reference(credential_env), concurrency)
+    if "://" not in url:
+        output.note(f"No scheme given: {url} is taken as http://{url}")
+
+    async def work(app: App) -> tuple[Endpoint, bool]:
+        return await app.endpoints.add(new)
+
+    added, created = here.use(work)
+    here.show({"endpoint": added, "created": created}, lambda: [_added(added, created)])
+
+
+def _added(endpoint: Endpoint, created: bool) -> Any:
+    from llmbench_mcp.cli.tables import literal
+
+    verb = "Added" if created else "Refreshed"
+    where = f"{endpoint.backend} at {endpoint.url}, device {endpoint.device}"
+    return literal(f"{verb} endpoint {endpoint.name}: {where}. Next: llmbench-mcp discover {endpoint.name}")
+
+
+def list_endpoints(
+    context: typer.Context,
+    no_look: Annotated[bool, typer.Option("--no-look", help="Do not ask the servers now.")] = False,
+) -> None:
+    """List inference servers, each asked now whether it answers and what it has loaded."""
+    from llmbench_mcp.cli import shapes, tables
+
+    here = session(context)
+
+    async def work(app: App) -> list[EndpointView]:
+        return await app.endpoints.views(look=not no_look)
+
+    views = here.use(work)
+    document = {"endpoints": [shapes.endpoint_view(view) for view in views]}
+    empty = tables.literal("No endpoint is known. Add one: llmbench-mcp endpoint add URL")
+    here.show(document, lambda: [tables.endpoints(views) if views else empty])
+
+
+def remove(context: typer.Context, name: Annotated[str, typer.Argument(help="Name, id or address.")]) -> None:
+    """Forget an inference server; its results stay."""
+    from llmbench_mcp.cli import tables
+
+    here = session(context)
+
+    async def work(app: App) -> Endpoint:
+        return await app.endpoints.remove(name)
+
+    gone = here.use(work)
+    here.show({"removed": gone}, lambda: [tables.literal(f"Removed endpoint {gone.name} ({gone.url}).")])
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {"add": add, "list": list_endpoints, "remove": remove}

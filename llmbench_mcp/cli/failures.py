@@ -1,0 +1,68 @@
+"""How failures are told: one line and the next step, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+
+from llmbench_mcp.cli import exit_codes
+from llmbench_mcp.cli.invocation import Invocation
+from llmbench_mcp.domain.errors import BenchError, InputError
+from llmbench_mcp.domain.text import one_line, visible
+
+
+def tell(kind: str, what: str, next_step: str, as_json: bool) -> None:
+    """Write one failure: a JSON object on stdout, or up to two lines on stderr."""
+    if as_json:
+        document = {"error": {"kind": kind, "what": what, "next": next_step}}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        return
+    lines = [f"error: {visible(what)}", *([f"  {visible(next_step)}"] if next_step else [])]
+    sys.stderr.write("\n".join(lines) + "\n")
+
+
+def report(error: BaseException, call: Invocation) -> int:
+    """Tell of what ended a command and return its exit code."""
+    error = _cause(error)
+    if isinstance(error, KeyboardInterrupt):
+        return exit_codes.INTERRUPTED
+    if isinstance(error, BenchError):
+        tell(error.word, error.what, error.next_step, call.as_json)
+        return exit_codes.FAILED
+    _tell_internal(error, call)
+    return exit_codes.INTERNAL
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The first failure inside a task group's bundle."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _tell_internal(error: BaseException, call: Invocation) -> None:
+    details = "".join(traceback.format_exception(error))
+    if os.environ.get("LLMBENCH_DEBUG") == "1":
+        sys.stderr.write(details)
+    log = _write_log(details, call)
+    where = f"details in {log}" if log else "set LLMBENCH_DEBUG=1 to see the details"
+    what = f"internal error: {type(error).__name__}: {one_line(str(error))} ({where})"
+    if call.as_json:
+        tell("internal", what, "Please report this.", True)
+    else:
+        sys.stderr.write(visible(what) + "\n")
+
+
+def _write_log(details: str, call: Invocation) -> Path | None:
+    try:
+        log = call.settings().log_dir / "cli.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {' '.join(call.argv)}\n{details}\n")
+    except (OSError, InputError):
+        return None
+    return log

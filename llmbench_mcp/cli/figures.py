@@ -1,0 +1,65 @@
+"""Figures for people: three significant digits and a unit. JSON gets the raw values instead."""
+
+from __future__ import annotations
+
+UNKNOWN = "-"
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, never an exponent; ``-`` for unknown."""
+    if value is None:
+        return UNKNOWN
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    digits = 2 - _exponent(abs(value))
+    return f"{value:.{max(0, digits)}f}"
+
+
+def _exponent(value: float) -> int:
+    return int(f"{value:e}".partition("e")[2])
+
+
+def percent(rate: float | None) -> str:
+    """A rate of 0..1 as per cent."""
+    return UNKNOWN if rate is None else f"{number(round(rate * 100, 1))} %"
+
+
+def interval(ends: tuple[float, float]) -> str:
+    """An interval of rates as per cent."""
+    return f"{ends[0] * 100:.0f}-{ends[1] * 100:.0f} %"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds below two minutes, then minutes and hours."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 120:
+        return f"{number(seconds)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def size(count: int | None) -> str:
+    """Bytes in decimal units."""
+    return UNKNOWN if count is None else _scaled(count, ("B", "kB", "MB", "GB", "TB"))
+
+
+def parameters(count: int | None) -> str:
+    """A parameter count: 1.5 B, 135 M."""
+    return UNKNOWN if count is None else _scaled(count, ("", "k", "M", "B", "T"))
+
+
+def _scaled(count: float, units: tuple[str, ...]) -> str:
+    step = 0
+    while count >= 1000 and step < len(units) - 1:
+        count, step = count / 1000, step + 1
+    return f"{number(count)} {units[step]}".strip()
+
+
+def rank(low: int | None, high: int | None) -> str:
+    """A rank, or the range that the intervals leave open."""
+    if low is None:
+        return UNKNOWN
+    return str(low) if high in (None, low) else f"{low}-{high}"

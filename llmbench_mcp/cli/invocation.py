@@ -1,0 +1,41 @@
+"""One call of the program: its arguments, with the options that may stand anywhere taken out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from llmbench_mcp.config import Settings, load_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """``argv`` is what is left for the commands; ``data_dir`` None means the environment or the default."""
+
+    argv: tuple[str, ...]
+    as_json: bool = False
+    data_dir: Path | None = None
+
+    def settings(self) -> Settings:
+        """The settings of this call. Raises InputError for a bad ``LLMBENCH_*`` variable."""
+        return load_settings(data_dir=self.data_dir)
+
+
+def parse_invocation(argv: list[str]) -> Invocation:
+    """Take ``--json`` and ``--data-dir P`` from wherever they stand before a ``--``.
+
+    A ``--data-dir`` without a value stays, for the command parser to complain of.
+    """
+    end = argv.index("--") if "--" in argv else len(argv)
+    words, left = argv[:end], []
+    data_dir: str | None = None
+    while words:
+        word = words.pop(0)
+        if word == "--data-dir" and words:
+            data_dir = words.pop(0)
+        elif word.startswith("--data-dir="):
+            data_dir = word.partition("=")[2]
+        elif word != "--json":
+            left.append(word)
+    folder = Path(data_dir).expanduser() if data_dir else None
+    return Invocation((*left, *argv[end:]), "--json" in argv[:end], folder)

@@ -1,0 +1,69 @@
+"""``leaderboard``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from llmbench_mcp.cli.session import Session, session
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from llmbench_mcp.app import App
+    from llmbench_mcp.services.leaderboard import Leaderboard
+
+
+class RankWord(StrEnum):
+    """What to rank by."""
+
+    score = "score"
+    pass_rate = "pass_rate"  # noqa: S105 - a rate of passed tasks
+    speed = "speed"
+
+
+def leaderboard(
+    context: typer.Context,
+    suite: Annotated[str | None, typer.Argument(help="Needless while only one suite has results.")] = None,
+    rank_by: Annotated[RankWord, typer.Option(help="What to rank by.")] = RankWord.score,
+) -> None:
+    """Rank the models on a suite, with 95 % intervals and ties."""
+    here = session(context)
+
+    async def work(app: App) -> Leaderboard | list[str]:
+        names = [suite] if suite else await app.leaderboards.suites_with_results()
+        if len(names) != 1:
+            return names
+        return await app.leaderboards.query(names[0], rank_by.value)
+
+    found = here.use(work)
+    if isinstance(found, list):
+        _show_choice(here, found)
+        return
+    from llmbench_mcp.cli import shapes
+
+    here.show(shapes.leaderboard(found), lambda: render(found))
+
+
+def _show_choice(here: Session, names: list[str]) -> None:
+    from llmbench_mcp.cli import tables
+
+    listed = f"Several suites have results: {', '.join(names)}. Name one: llmbench-mcp leaderboard {names[0]}"
+    empty = "There are no results yet. Start a run: llmbench-mcp run start --model M --suite S"
+    here.show({"suites_with_results": names}, lambda: [tables.literal(listed if names else empty)])
+
+
+def render(board: Leaderboard) -> Iterable[RenderableType]:
+    """A leaderboard for people."""
+    from llmbench_mcp.cli import tables
+
+    suite = board.suite.suite
+    if not board.entries:
+        yield tables.literal(f"Suite {suite.name} has no results yet.")
+        return
+    yield tables.leaderboard(board.entries, f"{suite.title} ({suite.name}), by {board.rank_by.replace('_', ' ')}")
+    if any(entry.rank_low != entry.rank_high for entry in board.entries):
+        yield tables.literal("Equal or overlapping ranks: the intervals leave the order open.")

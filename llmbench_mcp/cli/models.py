@@ -1,0 +1,83 @@
+"""``discover``, ``models`` and ``assign``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from llmbench_mcp.cli import exit_codes
+from llmbench_mcp.cli.session import session
+
+if TYPE_CHECKING:
+    from llmbench_mcp.app import App
+    from llmbench_mcp.domain.model import DiscoveryReport, Model
+
+
+def discover(
+    context: typer.Context,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[ENDPOINT]...", help="All when none is named.")] = None,
+) -> int:
+    """Ask the endpoints which models they offer. Fails only when none of them answers."""
+    from llmbench_mcp.cli import tables
+
+    here = session(context)
+
+    async def work(app: App) -> list[DiscoveryReport]:
+        return await app.models.discover(names or ())
+
+    reports = here.use(work)
+    here.show({"endpoints": reports}, lambda: [tables.discovered(reports)])
+    return exit_codes.FAILED if all(report.error for report in reports) else exit_codes.OK
+
+
+def list_models(
+    context: typer.Context,
+    text: Annotated[str | None, typer.Option(help="Only names, families or quantisations with this in them.")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="Only models offered there.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only this status, e.g. new, active.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 200,
+) -> None:
+    """List the models known, with where they are offered and assigned."""
+    from llmbench_mcp.cli import tables
+    from llmbench_mcp.services.models import ModelFilter
+
+    here = session(context)
+
+    async def work(app: App) -> tuple[list[Model], int]:
+        return await app.models.page(ModelFilter(text, endpoint, status), limit)
+
+    found, total = here.use(work)
+    remark = "" if found else "No model matches. Look for some: llmbench-mcp discover"
+    remark = f"{len(found)} of {total} shown; see --limit" if total > len(found) else remark
+    parts = [*([tables.models(found)] if found else []), *([tables.literal(remark)] if remark else [])]
+    here.show({"models": found, "total": total}, lambda: parts)
+
+
+def assign(
+    context: typer.Context,
+    model: Annotated[str, typer.Argument(help="Name, id or name@endpoint.")],
+    endpoint: Annotated[str | None, typer.Argument(help="Where it shall run; needless when only one offers it.")] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take the assignment away.")] = False,
+) -> None:
+    """Assign a model to an endpoint, which is where its runs will ask it."""
+    from llmbench_mcp.cli import tables
+
+    if none and endpoint:
+        raise typer.BadParameter("--none and an endpoint exclude each other.", ctx=context)
+    here = session(context)
+
+    async def work(app: App) -> Model:
+        if endpoint is None and not none:
+            return await app.models.assign_only_home(model)
+        return await app.models.assign(model, endpoint)
+
+    changed = here.use(work)
+    here.show({"model": changed}, lambda: [tables.literal(_assigned(changed))])
+
+
+def _assigned(model: Model) -> str:
+    home = model.home_at(model.assigned_endpoint_id) if model.assigned_endpoint_id else None
+    if home is None:
+        return f"{model.name} is assigned to no endpoint."
+    return f"{model.name} is assigned to {home.endpoint_name}."

@@ -1,0 +1,48 @@
+"""Where output goes: one JSON document or tables on stdout, remarks and progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TextIO
+
+from llmbench_mcp.cli.shapes import plain
+from llmbench_mcp.domain.text import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_PIPE_WIDTH = 120
+_TEXT_LIMIT = 40_000
+
+
+def console(stream: TextIO) -> Console:
+    """A console that prints what it is given: no markup, no guessing, wide enough when not a terminal."""
+    from rich.console import Console
+
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    return Console(file=stream, markup=False, highlight=False, emoji=False, width=width)
+
+
+def show(as_json: bool, document: Any, render: Callable[[], Iterable[RenderableType]]) -> None:
+    """Print ``document`` as JSON, or what ``render`` gives for people."""
+    if as_json:
+        sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
+        return
+    out = console(sys.stdout)
+    for part in render():
+        out.print(part)
+
+
+def note(text: str) -> None:
+    """A remark on stderr, which never mixes with results."""
+    sys.stderr.write(visible(text) + "\n")
+
+
+def long_text(text: str) -> str:
+    """Text of a model for showing whole: made harmless, cut at a limit that is said."""
+    if len(text) <= _TEXT_LIMIT:
+        return visible(text)
+    return visible(text[:_TEXT_LIMIT]) + f"\n[cut: {_TEXT_LIMIT} of {len(text)} characters shown; --json has all]"

@@ -1,0 +1,58 @@
+"""What every command gets: its invocation, a way to call the services, a way to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from llmbench_mcp.cli import output
+from llmbench_mcp.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    import typer
+    from rich.console import RenderableType
+
+    from llmbench_mcp.app import App
+    from llmbench_mcp.config import Settings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One command's call."""
+
+    call: Invocation
+
+    @property
+    def as_json(self) -> bool:
+        """Whether the answer is one JSON document."""
+        return self.call.as_json
+
+    def settings(self, **changes: Any) -> Settings:
+        """The settings, with changes that a command's own options ask for."""
+        return replace(self.call.settings(), **changes)
+
+    def use(self, work: Callable[[App], Awaitable[T]], settings: Settings | None = None) -> T:
+        """Open the application, do ``work`` with it, close it. Raises what the services raise."""
+        import anyio
+
+        from llmbench_mcp.app import open_app
+
+        async def main() -> T:
+            async with open_app(settings or self.settings()) as app:
+                return await work(app)
+
+        return anyio.run(main)
+
+    def show(self, document: Any, render: Callable[[], Iterable[RenderableType]]) -> None:
+        """Answer: as JSON or, for people, what ``render`` gives."""
+        output.show(self.as_json, document, render)
+
+
+def session(context: typer.Context) -> Session:
+    """The session that this command's context carries."""
+    found = context.find_object(Session)
+    assert found is not None, "the root command puts it there"
+    return found

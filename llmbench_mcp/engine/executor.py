@@ -1,0 +1,242 @@
+"""The executor: one per data directory, under a lease; gives every idle device its next job."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup
+
+from llmbench_mcp.config import Settings
+from llmbench_mcp.domain.attempt import Where
+from llmbench_mcp.domain.clock import boot_id, host_name
+from llmbench_mcp.domain.errors import BenchError, LeaseLost, StorageError
+from llmbench_mcp.domain.ports import BackendFactory, Clock
+from llmbench_mcp.domain.run import Job
+from llmbench_mcp.engine.job import JobWorker, OutageError, Tools
+from llmbench_mcp.engine.residency import Residency
+from llmbench_mcp.engine.scheduler import Loaded, next_jobs
+from llmbench_mcp.scoring.grader import Grader
+from llmbench_mcp.store.database import Database
+from llmbench_mcp.store.endpoints import EndpointStore
+from llmbench_mcp.store.leases import Lease, LeaseStore
+from llmbench_mcp.store.models import ModelStore
+from llmbench_mcp.store.work import WorkStore
+
+log = logging.getLogger(__name__)
+
+_POLL_S = 0.25
+_OUTAGE_WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the executor is built from."""
+
+    database: Database
+    leases: LeaseStore
+    endpoints: EndpointStore
+    models: ModelStore
+    backends: BackendFactory
+    grader: Grader
+    settings: Settings
+
+
+@dataclass(slots=True)
+class _Active:
+    job: Job
+    scope: anyio.CancelScope
+    worker: JobWorker | None = None
+
+
+@dataclass(slots=True)
+class _State:
+    """What a restart may lose."""
+
+    active: dict[str, _Active] = field(default_factory=dict)
+    loaded: dict[str, Loaded] = field(default_factory=dict)
+    wait_until: dict[str, float] = field(default_factory=dict)
+    outages: dict[str, int] = field(default_factory=dict)
+    idle_since: float | None = None
+
+
+class Executor:
+    """Runs all queued work of one data directory."""
+
+    def __init__(self, parts: Parts, clock: Clock, scope: str) -> None:
+        self._parts = parts
+        self._clock = clock
+        self._scope = scope
+        self._state = _State()
+        self._residency = Residency(clock)
+        self._draining = False
+
+    def drain(self) -> None:
+        """Start nothing new, finish what is in flight, then leave."""
+        self._draining = True
+        for active in self._state.active.values():
+            if active.worker is not None:
+                active.worker.draining = True
+
+    async def run(self, idle_exit_s: float | None = None) -> bool:
+        """Work until idle for ``idle_exit_s`` (setting by default), drained, or the lease is lost.
+
+        Returns False at once when another executor holds the lease.
+        """
+        settings = self._parts.settings
+        lease = await self._parts.leases.acquire(self._scope, settings.lease_s)
+        if lease is None:
+            return False
+        work = WorkStore(self._parts.database, self._clock, lease)
+        idle = settings.idle_exit_s if idle_exit_s is None else idle_exit_s
+        log.info("executor %s started with fence %d", lease.owner, lease.fence)
+        try:
+            with _lease_loss_logged():
+                await self._hold(lease, work, idle)
+        finally:
+            with anyio.move_on_after(5, shield=True):
+                await self._parts.leases.release(lease)
+        return True
+
+    async def _hold(self, lease: Lease, work: WorkStore, idle_exit_s: float) -> None:
+        for run_id in await work.recover():
+            log.info("run %s was interrupted; going on", run_id)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._heartbeat, lease)
+            while not await self._tick(lease, work, group, idle_exit_s):
+                await self._clock.sleep(_POLL_S)
+            group.cancel_scope.cancel()
+
+    async def _heartbeat(self, lease: Lease) -> None:
+        ttl = self._parts.settings.lease_s
+        while True:
+            await self._clock.sleep(ttl / 4)
+            try:
+                await self._parts.leases.renew(lease, ttl)
+            except StorageError as error:
+                # A full disk or a lock may pass; if it does not, the lease runs out and the fence stops us.
+                log.error("the lease could not be renewed: %s", error)
+
+    async def _tick(self, lease: Lease, work: WorkStore, group: TaskGroup, idle_exit_s: float) -> bool:
+        """One look at the queue; True when it is time to leave."""
+        try:
+            await self._cancel_requested(work)
+            jobs = await work.open_jobs()
+        except StorageError as error:
+            log.error("cannot read the queue: %s", error)
+            await self._clock.sleep(5)
+            return False
+        if self._draining:
+            return not self._state.active
+        for job in self._picks(jobs):
+            scope = anyio.CancelScope()
+            self._state.active[job.id] = _Active(job, scope)
+            group.start_soon(self._work_on, job, work, scope)
+        return await self._is_idle(lease, bool(jobs), idle_exit_s)
+
+    def _picks(self, jobs: list[Job]) -> list[Job]:
+        state, now = self._state, self._clock.monotonic()
+        busy = {active.job.device for active in state.active.values()}
+        waiting = {job_id for job_id, until in state.wait_until.items() if until > now}
+        return next_jobs(jobs, busy, state.loaded, waiting, self._clock.utc_now())
+
+    async def _is_idle(self, lease: Lease, has_jobs: bool, idle_exit_s: float) -> bool:
+        if has_jobs or self._state.active:
+            self._state.idle_since = None
+            return False
+        now = self._clock.monotonic()
+        if self._state.idle_since is None:
+            self._state.idle_since = now
+        if now - self._state.idle_since < idle_exit_s:
+            return False
+        return await self._parts.leases.release_when_idle(lease)
+
+    async def _cancel_requested(self, work: WorkStore) -> None:
+        for run_id in await work.cancel_requests():
+            flying = [active for active in self._state.active.values() if active.job.run_id == run_id]
+            for active in flying:
+                active.scope.cancel()
+            if not flying:
+                await work.end_cancelled(run_id)
+                log.info("run %s cancelled", run_id)
+
+    async def _work_on(self, job: Job, work: WorkStore, scope: anyio.CancelScope) -> None:
+        try:
+            with scope:
+                await self._guarded(job, work)
+        except* StorageError as group:
+            log.error("job %s: its state could not be stored: %s", job.id, _leaf(group))
+            self._hold_back(job, 10.0)
+        finally:
+            del self._state.active[job.id]
+
+    async def _guarded(self, job: Job, work: WorkStore) -> None:
+        """The top-level handler of a job: whatever goes wrong ends or postpones this job and no other."""
+        try:
+            await self._run_job(job, work)
+            self._state.outages.pop(job.id, None)
+        except* OutageError as group:
+            await self._postpone(job, work, _leaf(group))
+        except* LeaseLost:
+            raise
+        except* StorageError as group:
+            log.error("job %s: %s", job.id, _leaf(group))
+            self._hold_back(job, 10.0)
+        except* BenchError as group:
+            await work.job_ended(job, "failed", str(_leaf(group)), "provider_error")
+        except* Exception as group:
+            log.exception("job %s failed for a reason of our own", job.id)
+            reason = f"internal error: {type(_leaf(group)).__name__}; see the executor's log"
+            await work.job_ended(job, "failed", reason, "validator_error")
+
+    async def _run_job(self, job: Job, work: WorkStore) -> None:
+        endpoint = await self._parts.endpoints.find(job.endpoint_id)
+        if endpoint is None:
+            await work.job_ended(job, "failed", f"endpoint {job.endpoint} was removed", "not_available")
+            return
+        await work.reset_job(job)
+        backend = self._parts.backends.open(endpoint)
+        parts = self._parts
+        tools = Tools(work, parts.models, parts.grader, self._residency, parts.settings, self._clock)
+        where = Where(host_name(), boot_id(), job.device, work.owner)
+        worker = JobWorker(tools, backend, endpoint, job, where)
+        self._state.active[job.id].worker = worker
+        self._state.loaded[job.device] = Loaded(job.endpoint_id, job.served_name)
+        try:
+            await worker.run()
+        finally:
+            with anyio.move_on_after(5, shield=True):
+                await backend.aclose()
+
+    async def _postpone(self, job: Job, work: WorkStore, error: BaseException) -> None:
+        assert isinstance(error, OutageError), "only outages are postponed"
+        lasted = await work.job_postponed(job, str(error.cause))
+        if lasted > self._parts.settings.outage_limit_s:
+            reason = f"gave up after {lasted:.0f} s: {error.cause}"
+            await work.job_ended(job, "blocked", reason, error.cause.word)
+            return
+        count = self._state.outages.get(job.id, 0)
+        self._state.outages[job.id] = count + 1
+        wait = _OUTAGE_WAITS_S[min(count, len(_OUTAGE_WAITS_S) - 1)]
+        log.warning("job %s waits %.0f s: %s", job.id, wait, error.cause)
+        self._hold_back(job, wait)
+
+    def _hold_back(self, job: Job, seconds: float) -> None:
+        self._state.wait_until[job.id] = self._clock.monotonic() + seconds
+
+
+def _leaf(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+@contextmanager
+def _lease_loss_logged() -> Iterator[None]:
+    try:
+        yield
+    except* LeaseLost as group:
+        log.error("leaving: %s", _leaf(group))

@@ -1,0 +1,174 @@
+"""One job's work: make the model ready, ask every pending attempt, grade while the next is asked."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from llmbench_mcp.config import Settings
+from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt, Where
+from llmbench_mcp.domain.endpoint import Endpoint
+from llmbench_mcp.domain.errors import (
+    AuthError,
+    EndpointError,
+    IdentityError,
+    IncompatibleError,
+    ModelNotAvailable,
+    UnreachableError,
+)
+from llmbench_mcp.domain.model import ModelStatus
+from llmbench_mcp.domain.ports import Backend, Clock
+from llmbench_mcp.domain.run import Job, JobState
+from llmbench_mcp.engine.attempt import Asked, Asker, Limits, chat_request, grade
+from llmbench_mcp.engine.residency import Residency, StillHeldError
+from llmbench_mcp.scoring.grader import Grader
+from llmbench_mcp.store.models import ModelStore
+from llmbench_mcp.store.work import WorkStore
+
+log = logging.getLogger(__name__)
+
+_GRADING_BEHIND = 4
+"""Answers waiting for grading before asking pauses: memory stays bounded when grading falls behind."""
+
+_END_JOB: dict[type[EndpointError], ModelStatus | None] = {
+    AuthError: None,
+    ModelNotAvailable: "not_available",
+    IncompatibleError: "incompatible",
+    IdentityError: None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What every job works with."""
+
+    work: WorkStore
+    models: ModelStore
+    grader: Grader
+    residency: Residency
+    settings: Settings
+    clock: Clock
+
+
+class OutageError(Exception):
+    """The endpoint cannot be worked with now: the job waits. ``cause`` says why."""
+
+    def __init__(self, cause: EndpointError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class JobWorker:
+    """Runs one job to its end, its outage, or until told to stop between attempts."""
+
+    def __init__(self, tools: Tools, backend: Backend, endpoint: Endpoint, job: Job, where: Where) -> None:
+        self._tools = tools
+        self._backend = backend
+        self._endpoint = endpoint
+        self._job = job
+        self._where = where
+        self._halt: EndpointError | None = None
+        self._errors_in_a_row = 0
+        self._retried = False
+        self.draining = False
+
+    async def run(self) -> None:
+        """Do the job. Raises OutageError when it must wait; storage errors and LeaseLost pass through."""
+        work, job = self._tools.work, self._job
+        await work.job_loading(job)
+        try:
+            ready = await self._tools.residency.prepare(self._backend, self._endpoint, job.served_name)
+        except StillHeldError as error:
+            await work.job_ended(job, "blocked", str(error), "provider_error")
+            return
+        except EndpointError as error:
+            await self._stop(error)
+            return
+        await work.job_ready(job, ready.load_s, ready.residency)
+        await self._all_attempts()
+        if self._halt is not None:
+            await self._stop(self._halt)
+        elif self.draining:
+            await work.job_released(job)
+        else:
+            await self._finish()
+
+    async def _finish(self) -> None:
+        if not self._job.keep_loaded:
+            await self._tools.residency.release(self._backend, self._endpoint, self._job.served_name)
+        if self._retried:
+            await self._tools.models.set_status(self._job.model_id, "unstable", "answered only after retries")
+        await self._tools.work.job_ended(self._job, "done", None)
+
+    async def _stop(self, error: EndpointError) -> None:
+        """End the job for an error that will not pass; raise OutageError for one that may."""
+        if type(error) not in _END_JOB:
+            raise OutageError(error)
+        status = _END_JOB[type(error)]
+        if status is not None:
+            await self._tools.models.set_status(self._job.model_id, status, error.what)
+        state: JobState = "blocked" if isinstance(error, AuthError) else "failed"
+        await self._tools.work.job_ended(self._job, state, str(error), error.word)
+
+    async def _all_attempts(self) -> None:
+        send, receive = anyio.create_memory_object_stream[Asked](_GRADING_BEHIND)
+        lock = anyio.Lock()
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._grade_all, receive)
+            async with send, anyio.create_task_group() as askers:
+                for _ in range(self._endpoint.concurrency):
+                    askers.start_soon(self._ask_all, send, lock)
+
+    async def _ask_all(self, send: MemoryObjectSendStream[Asked], lock: anyio.Lock) -> None:
+        limits = Limits(self._tools.settings.total_timeout_s, self._tools.settings.stall_timeout_s)
+        asker = Asker(self._backend, self._tools.clock, limits)
+        while not self.draining and self._halt is None:
+            async with lock:
+                attempt = await self._claim_next()
+            if attempt is None:
+                return
+            task = await self._tools.work.task(attempt.task_hash)
+            asked = await asker.ask(attempt, task, chat_request(task, self._job.served_name, self._job.sampling))
+            if await self._usable(asked):
+                await self._tools.work.grading(attempt)
+                await send.send(asked)
+
+    async def _claim_next(self) -> PlannedAttempt | None:
+        for attempt in await self._tools.work.next_attempts(self._job.id, 1):
+            await self._tools.work.claim(attempt, f"asking {attempt.task_id}")
+            return attempt
+        return None
+
+    async def _usable(self, asked: Asked) -> bool:
+        """Whether the attempt is to be committed; False gives it back for later."""
+        error = asked.error
+        self._retried = self._retried or (asked.retries > 0 and error is None)
+        if error is None:
+            self._errors_in_a_row = 0
+            return True
+        self._errors_in_a_row += 1
+        if isinstance(error, UnreachableError) or type(error) in _END_JOB:
+            self._halt = error
+            await self._tools.work.release(asked.attempt)
+            return False
+        if self._errors_in_a_row >= self._tools.settings.breaker_errors:
+            self._halt = error
+        return True
+
+    async def _grade_all(self, receive: MemoryObjectReceiveStream[Asked]) -> None:
+        async with receive:
+            async for asked in receive:
+                outcome = await grade(asked, self._tools.grader, self._where)
+                await self._tools.work.finish(outcome)
+                log.info(
+                    "%s %s on %s: %s", asked.attempt.run_id, asked.attempt.task_id, self._job.model, _word(outcome)
+                )
+
+
+def _word(outcome: AttemptOutcome) -> str:
+    if outcome.grade is None:
+        return outcome.failure or "no verdict"
+    return "passed" if outcome.grade.passed else outcome.grade.failure or "failed"

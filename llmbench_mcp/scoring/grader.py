@@ -1,0 +1,112 @@
+"""Completion to grade: the only door to the validators, run in a thread so that the event loop never waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import anyio
+
+from llmbench_mcp.domain.attempt import Grade
+from llmbench_mcp.domain.chat import Completion
+from llmbench_mcp.domain.errors import InputError, SetupError, ValidatorFault
+from llmbench_mcp.domain.task import Task
+
+
+class Grader:
+    """Grades completions with the installed validators. ``workers``: how many grade at once."""
+
+    def __init__(self, workers: int = 2, allow_weak_sandbox: bool = False) -> None:
+        self._limiter = anyio.CapacityLimiter(workers)
+        self._allow_weak_sandbox = allow_weak_sandbox
+
+    async def grade(self, task: Task, completion: Completion) -> Grade:
+        """The verdict on one completion.
+
+        Raises:
+            InputError: the task's VALIDATION block is wrong.
+            ValidatorFault: grading failed; not evidence about the model.
+        """
+        work = _Work(task, completion)
+        return await anyio.to_thread.run_sync(work.run, limiter=self._limiter, abandon_on_cancel=True)
+
+    async def check(self, tasks: tuple[Task, ...]) -> None:
+        """Refuse now what could not be graded later.
+
+        Raises:
+            InputError: a validator type that is not installed.
+            SetupError: a task runs model code and this machine cannot confine it.
+        """
+        await anyio.to_thread.run_sync(self._check, tasks)
+
+    def _check(self, tasks: tuple[Task, ...]) -> None:
+        from llmbench_validators.registry import validator_types
+
+        known = validator_types()
+        for task in tasks:
+            kind = task.validation.get("type")
+            if kind not in known:
+                raise InputError(
+                    f"Task {task.id} wants the validator {kind!r}, which is not installed.",
+                    f"Installed: {', '.join(known)}.",
+                )
+        if any(task.validation.get("type") == "coding" for task in tasks):
+            self._check_isolation()
+
+    def _check_isolation(self) -> None:
+        from llmbench_validators.registry import isolation_level
+
+        level = isolation_level()
+        if level != "full" and not self._allow_weak_sandbox:
+            raise SetupError(
+                f"This machine isolates model-written code only at level {level!r}.",
+                "See llmbench-mcp doctor; to run it all the same, set LLMBENCH_ALLOW_WEAK_SANDBOX=1.",
+            )
+
+
+class _Work:
+    """One grading, carried to a worker thread."""
+
+    def __init__(self, task: Task, completion: Completion) -> None:
+        self._task = task
+        self._completion = completion
+
+    def run(self) -> Grade:
+        from llmbench_validators.registry import grade
+        from llmbench_validators.types import SandboxFault, ValidationSpecError
+
+        try:
+            verdict = grade(self._task.validation, self._answer())
+        except ValidationSpecError as error:
+            raise InputError(f"Task {self._task.id}: {error}", "Mend the task's VALIDATION block.") from error
+        except SandboxFault as error:
+            raise ValidatorFault(f"The sandbox failed: {error}", "See llmbench-mcp doctor.") from error
+        except Exception as error:  # a plug-in: whatever it raises is its fault, not the model's
+            raise ValidatorFault(f"The validator failed: {type(error).__name__}: {error}") from error
+        facts: dict[str, Any] = {name: getattr(verdict, name) for name in _COPIED}
+        stages: Mapping[str, Any] = verdict.stages
+        return Grade(
+            **facts,
+            validator_version=verdict.version,
+            findings=tuple(verdict.findings),
+            stages={name: (stage.passed, stage.total) for name, stage in stages.items()},
+            subscores=dict(verdict.subscores),
+        )
+
+    def _answer(self) -> Any:
+        from llmbench_validators.types import Completion as Answer
+
+        done = self._completion
+        calls = tuple(asdict(call) for call in done.tool_calls)
+        return Answer(done.text, calls, done.finish_reason, self._task.prompt)
+
+
+_COPIED = ("passed", "score", "confidence", "failure", "validator", "extractor", "isolation")
+
+
+def isolation_report() -> Mapping[str, Any]:
+    """Which isolation this machine offers, for ``doctor``: plain data. Blocks up to some seconds."""
+    from llmbench_validators.registry import isolation_report as report
+
+    return dict(report())

@@ -1,0 +1,261 @@
+"""Endpoints: add by any form of address, look at them, ask one a question, remove."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import anyio
+
+from llmbench_mcp.config import Settings
+from llmbench_mcp.domain.address import Address, is_agent_reachable, parse_address
+from llmbench_mcp.domain.chat import ChatRequest, Completion
+from llmbench_mcp.domain.endpoint import Endpoint, Resident, ServerInfo
+from llmbench_mcp.domain.errors import ConflictError, EndpointError, EndpointTimeout, InputError, NotFoundError
+from llmbench_mcp.domain.ids import new_id
+from llmbench_mcp.domain.ports import BackendFactory, CredentialChecker, DeviceReader
+from llmbench_mcp.domain.text import nearest, one_line
+from llmbench_mcp.store.endpoints import EndpointStore
+
+_LOOK_S = 5.0
+_LOOPBACK = ("localhost", "127.", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class NewEndpoint:
+    """What a caller says of an endpoint; None means find out or use the default."""
+
+    url: str
+    name: str | None = None
+    backend: str | None = None
+    device: str | None = None
+    credential_ref: str | None = None
+    concurrency: int = 1
+    by_agent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointView:
+    """An endpoint and what a look at it just now found; ``residents`` None when the server cannot say."""
+
+    endpoint: Endpoint
+    residents: Sequence[Resident] | None = None
+    error: str | None = None
+
+
+class Endpoints:
+    """Use cases about endpoints."""
+
+    def __init__(
+        self,
+        store: EndpointStore,
+        backends: BackendFactory,
+        devices: DeviceReader,
+        check_credential: CredentialChecker,
+        settings: Settings,
+    ) -> None:
+        self._store = store
+        self._backends = backends
+        self._devices = devices
+        self._check_credential = check_credential
+        self._settings = settings
+
+    async def add(self, new: NewEndpoint) -> tuple[Endpoint, bool]:
+        """Add an endpoint that answers now, or refresh the one already at that address.
+
+        Returns the endpoint and whether it is new.
+
+        Raises:
+            InputError: bad address, name, backend or credential reference; an address an agent may not add.
+            ConflictError: the name belongs to another address.
+            EndpointError: nothing usable answers there.
+        """
+        address = parse_address(new.url)
+        self._check(new)
+        if new.by_agent:
+            await self._check_agent_may(address)
+        known = await self._store.find(address.base)
+        named = await self._store.find(new.name) if new.name else None
+        if named is not None and (known is None or named.id != known.id):
+            raise ConflictError(
+                f"The name {named.name!r} belongs to {named.url}.", "Choose another name or remove that endpoint first."
+            )
+        reference = new.credential_ref or (known.credential_ref if known else None)
+        info = await self._identify(address, new.backend, reference)
+        if known is not None:
+            return await self._refresh(known, new, info), False
+        device = new.device or await self._device_of(address)
+        endpoint = Endpoint(
+            id=new_id("ep"),
+            name=new.name or await self._free_name(info.backend, address),
+            url=address.base,
+            backend=info.backend,
+            device=device,
+            credential_ref=new.credential_ref,
+            concurrency=new.concurrency,
+            added_by="agent" if new.by_agent else "person",
+            server_version=info.version,
+            reachable=True,
+        )
+        await self._store.insert(endpoint)
+        return await self.get(endpoint.id), True
+
+    async def move(self, name: str, url: str, backend: str, server_version: str | None) -> Endpoint:
+        """Point the endpoint ``name`` at another address of this machine, adding it when unknown.
+
+        For servers this program starts itself on a free port: same endpoint, new port.
+        """
+        address = parse_address(url)
+        known = await self._store.find(name)
+        if known is None:
+            device = await self._device_of(address)
+            facts = {"backend": backend, "device": device, "server_version": server_version, "reachable": True}
+            known = Endpoint(id=new_id("ep"), name=name, url=address.base, **facts)  # type: ignore[arg-type]  # a dict of mixed kinds
+            await self._store.insert(known)
+        else:
+            moved = replace(known, url=address.base, backend=backend, server_version=server_version, reachable=True)
+            await self._store.update(moved)
+        return await self.get(known.id)
+
+    def _check(self, new: NewEndpoint) -> None:
+        if new.name is not None and one_line(new.name, 64) != new.name:
+            raise InputError(
+                "The endpoint name is too long or has unusual characters.", "Use up to 64 plain characters."
+            )
+        if new.name is not None and (not new.name or "@" in new.name):
+            raise InputError("The endpoint name is empty or has an @ in it.", "Use another name.")
+        if new.backend is not None and new.backend not in self._backends.names():
+            raise InputError(
+                f"There is no backend {new.backend!r}.", f"Use one of: {', '.join(self._backends.names())}."
+            )
+        if not 1 <= new.concurrency <= 64:
+            raise InputError(f"Concurrency {new.concurrency} is out of range.", "Use 1 to 64.")
+        if new.credential_ref is not None:
+            self._check_credential(new.credential_ref, new.by_agent)
+
+    async def _check_agent_may(self, address: Address) -> None:
+        if self._settings.agent_any_address:
+            return
+        if not is_agent_reachable(await _resolve(address)):
+            raise InputError(
+                f"{address.origin} is not on this machine or a private network; agents may add only those.",
+                "Ask the person to run: llmbench-mcp endpoint add URL (or set LLMBENCH_AGENT_ANY_ADDRESS=1).",
+            )
+
+    async def _identify(self, address: Address, backend: str | None, credential_ref: str | None) -> ServerInfo:
+        if backend is None:
+            return await self._backends.detect(address.base, credential_ref)
+        trial = Endpoint("trial", "trial", address.base, backend, credential_ref=credential_ref)
+        opened = self._backends.open(trial)
+        try:
+            return await opened.inspect()
+        finally:
+            await opened.aclose()
+
+    async def _refresh(self, known: Endpoint, new: NewEndpoint, info: ServerInfo) -> Endpoint:
+        changed = replace(
+            known,
+            name=new.name or known.name,
+            backend=info.backend,
+            device=new.device or known.device,
+            credential_ref=new.credential_ref or known.credential_ref,
+            concurrency=new.concurrency if new.concurrency != 1 else known.concurrency,
+            server_version=info.version,
+            reachable=True,
+        )
+        await self._store.update(changed)
+        return await self.get(known.id)
+
+    async def _device_of(self, address: Address) -> str:
+        if not address.host.startswith(_LOOPBACK):
+            return "remote"
+        devices = await self._devices.read()
+        return devices[0].id if devices else "cpu"
+
+    async def _free_name(self, backend: str, address: Address) -> str:
+        taken = {endpoint.name for endpoint in await self._store.all()}
+        base = f"{backend}-{address.port}" if address.host.startswith(_LOOPBACK) else f"{backend}-{address.host}"
+        names = [base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))]
+        return next(name for name in names if name not in taken)
+
+    async def get(self, key: str) -> Endpoint:
+        """By name, id or address. Raises NotFoundError with the nearest names."""
+        found = await self._store.find(key)
+        if found is None and ("://" in key or ":" in key):
+            try:
+                found = await self._store.find(parse_address(key).base)
+            except InputError:
+                found = None
+        if found is not None:
+            return found
+        names = [endpoint.name for endpoint in await self._store.all()]
+        hint = (
+            f"Known endpoints: {', '.join(nearest(key, names))}." if names else "No endpoint is known: add one first."
+        )
+        raise NotFoundError(f"There is no endpoint {one_line(key, 80)!r}.", hint, nearest(key, names))
+
+    async def views(self, look: bool = False) -> list[EndpointView]:
+        """Every endpoint; with ``look`` each is asked now, concurrently, each with its own time limit."""
+        endpoints = await self._store.all()
+        if not look:
+            return [EndpointView(endpoint, error=endpoint.last_error) for endpoint in endpoints]
+        views: dict[str, EndpointView] = {}
+
+        async def one(endpoint: Endpoint) -> None:
+            views[endpoint.id] = await self._look(endpoint)
+
+        async with anyio.create_task_group() as group:
+            for endpoint in endpoints:
+                group.start_soon(one, endpoint)
+        return [views[endpoint.id] for endpoint in endpoints]
+
+    async def _look(self, endpoint: Endpoint) -> EndpointView:
+        backend = self._backends.open(endpoint)
+        try:
+            with anyio.fail_after(_LOOK_S):
+                info = await backend.inspect()
+                residents = await backend.residents()
+        except EndpointError as error:
+            await self._store.failed(endpoint.id, error.what)
+            return EndpointView(await self.get(endpoint.id), error=str(error))
+        except TimeoutError:
+            silent = EndpointTimeout(f"{endpoint.url} did not answer within {_LOOK_S:.0f} s.")
+            await self._store.failed(endpoint.id, silent.what)
+            return EndpointView(await self.get(endpoint.id), error=silent.what)
+        finally:
+            await backend.aclose()
+        await self._store.seen(endpoint.id, info.version)
+        return EndpointView(await self.get(endpoint.id), residents)
+
+    async def remove(self, key: str) -> Endpoint:
+        """Forget an endpoint; its results stay. Raises NotFoundError, ConflictError while jobs are open."""
+        endpoint = await self.get(key)
+        await self._store.remove(endpoint)
+        return endpoint
+
+    async def probe(self, where: str, request: ChatRequest, credential_ref: str | None = None) -> Completion:
+        """Ask one question of a server that need not be known. Raises InputError or EndpointError."""
+        known = await self._store.find(where)
+        if known is None:
+            address = parse_address(where)
+            known = await self._store.find(address.base)
+            if known is None:
+                if credential_ref is not None:
+                    self._check_credential(credential_ref, False)
+                info = await self._backends.detect(address.base, credential_ref)
+                known = Endpoint("probe", "probe", address.base, info.backend, credential_ref=credential_ref)
+        backend = self._backends.open(known)
+        limits = (self._settings.total_timeout_s, self._settings.stall_timeout_s)
+        try:
+            return await backend.chat(request, total_s=limits[0], stall_s=limits[1])
+        finally:
+            await backend.aclose()
+
+
+async def _resolve(address: Address) -> list[str]:
+    try:
+        found = await anyio.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise InputError(f"The host {address.host!r} cannot be resolved.", "Check the spelling.") from error
+    return [str(item[4][0]).split("%")[0] for item in found]

@@ -1,0 +1,169 @@
+"""From a request to a frozen plan: everything resolved, everything that cannot run refused now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+
+from llmbench_mcp import __version__
+from llmbench_mcp.config import Settings
+from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.endpoint import Endpoint
+from llmbench_mcp.domain.errors import ConflictError, EndpointTimeout, InputError
+from llmbench_mcp.domain.ids import new_id
+from llmbench_mcp.domain.model import Model
+from llmbench_mcp.domain.ports import BackendFactory
+from llmbench_mcp.domain.run import PlannedJob, RunPlan, RunRequest
+from llmbench_mcp.domain.task import Task
+from llmbench_mcp.scoring.grader import Grader
+from llmbench_mcp.services.endpoints import Endpoints
+from llmbench_mcp.services.models import Models
+from llmbench_mcp.services.suites import Suites, SuiteView
+
+_MAX_ATTEMPTS = 1_000_000
+_MAX_REPEATS = 1_000
+_INSPECT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model at the endpoint it will run on, under the name served there."""
+
+    model: Model
+    endpoint: Endpoint
+    served_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan and the labels it is stored under."""
+
+    plan: RunPlan
+    targets: dict[str, Target]
+
+
+class Planner:
+    """Resolves requests."""
+
+    def __init__(
+        self, models: Models, endpoints: Endpoints, suites: Suites, backends: BackendFactory, grader: Grader
+    ) -> None:
+        self._models = models
+        self._endpoints = endpoints
+        self._suites = suites
+        self._backends = backends
+        self._grader = grader
+
+    async def plan(self, request: RunRequest, settings: Settings) -> Planned:
+        """Resolve models, endpoints, suites and validators, and freeze them.
+
+        Raises:
+            InputError: bad numbers, unknown names, a model without an assignment, nothing to do.
+            EndpointError: an endpoint does not answer now.
+        """
+        _check(request)
+        views = [await self._suites.get(name) for name in dict.fromkeys(request.suites)]
+        targets = [await self._target(key, request.endpoint) for key in dict.fromkeys(request.models)]
+        targets = list({(t.model.id, t.endpoint.id): t for t in targets}.values())
+        for view in views:
+            await self._grader.check(view.tasks)
+        await self._check_reachable([target.endpoint for target in targets])
+        jobs: dict[str, tuple[PlannedJob, Target]] = {}
+        for target in targets:
+            for view in views:
+                job = _job(target, view, request.sampling, settings)
+                jobs[job.id] = (job, target)
+        plan = RunPlan(new_id("run"), request, tuple(job for job, _ in jobs.values()))
+        if plan.planned > _MAX_ATTEMPTS:
+            raise InputError(f"That would be {plan.planned} attempts.", f"Stay under {_MAX_ATTEMPTS}: fewer repeats.")
+        return Planned(plan, {job.id: target for job, target in jobs.values()})
+
+    async def _target(self, key: str, endpoint_key: str | None) -> Target:
+        model = await self._models.resolve(key)
+        if model.status == "disabled":
+            raise ConflictError(f"Model {model.name!r} is disabled.", "Enable it with model_assign first.")
+        wanted = endpoint_key or model.assigned_endpoint_id
+        if wanted is None:
+            homes = ", ".join(home.endpoint_name for home in model.homes if home.present) or "no endpoint now"
+            raise ConflictError(
+                f"Model {model.name!r} is not assigned to an endpoint.",
+                f"Call model_assign (assign) first, or name an endpoint; it is offered at: {homes}.",
+            )
+        endpoint = await self._endpoints.get(wanted)
+        home = model.home_at(endpoint.id)
+        if home is None or not home.present:
+            raise ConflictError(
+                f"Endpoint {endpoint.name!r} does not offer {model.name!r}.", "Run models_discover (discover) again."
+            )
+        return Target(model, endpoint, home.served_name)
+
+    async def _check_reachable(self, endpoints: Sequence[Endpoint]) -> None:
+        for endpoint in {endpoint.id: endpoint for endpoint in endpoints}.values():
+            backend = self._backends.open(endpoint)
+            try:
+                with anyio.fail_after(_INSPECT_S):
+                    await backend.inspect()
+            except TimeoutError as error:
+                raise EndpointTimeout(
+                    f"Endpoint {endpoint.name} ({endpoint.url}) did not answer within {_INSPECT_S:.0f} s.",
+                    "Start the server or wait until it has loaded, then call again.",
+                ) from error
+            finally:
+                await backend.aclose()
+
+
+def _check(request: RunRequest) -> None:
+    if not request.models or not request.suites:
+        raise InputError("A run needs at least one model and one suite.", "Name them; see model_list and suite_list.")
+    if not 1 <= request.repeats <= _MAX_REPEATS:
+        raise InputError(f"repeats is {request.repeats}.", f"Use 1 to {_MAX_REPEATS}.")
+    if not -100 <= request.priority <= 100:
+        raise InputError(f"priority is {request.priority}.", "Use -100 to 100; higher runs earlier.")
+    _check_sampling(request.sampling)
+
+
+def _check_sampling(sampling: Sampling) -> None:
+    ranges = {"temperature": (0.0, 5.0), "top_p": (0.0, 1.0), "max_tokens": (1, 1_000_000), "seed": (-(2**31), 2**32)}
+    for name, (low, high) in ranges.items():
+        value = getattr(sampling, name)
+        if value is not None and not low <= value <= high:
+            raise InputError(f"{name} is {value}.", f"Use {low} to {high}.")
+
+
+def _job(target: Target, view: SuiteView, sampling: Sampling, settings: Settings) -> PlannedJob:
+    tasks = tuple(_budgeted(task, sampling, settings) for task in view.tasks)
+    return PlannedJob(
+        id=new_id("job"),
+        model_id=target.model.id,
+        endpoint_id=target.endpoint.id,
+        suite=view.suite.name,
+        sampling=sampling,
+        manifest=_manifest(target, view, sampling),
+        tasks=tasks,
+    )
+
+
+def _budgeted(task: Task, sampling: Sampling, settings: Settings) -> Task:
+    budget = sampling.max_tokens or task.max_tokens or settings.max_tokens
+    return replace(task, max_tokens=budget)
+
+
+def _manifest(target: Target, view: SuiteView, sampling: Sampling) -> dict[str, Any]:
+    model, endpoint = target.model, target.endpoint
+    return {
+        "model_digest": model.digest,
+        "served_name": target.served_name,
+        "quantisation": model.quantisation,
+        "parameter_count": model.parameter_count,
+        "context_length": model.context_length,
+        "backend": endpoint.backend,
+        "server_version": endpoint.server_version,
+        "device": endpoint.device,
+        "concurrency": endpoint.concurrency,
+        "sampling": sampling.as_dict(),
+        "suite_version": view.suite.version,
+        "program_version": __version__,
+    }

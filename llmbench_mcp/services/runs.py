@@ -1,0 +1,170 @@
+"""Runs: start, follow, read, cancel. Nothing here asks a model: the executor does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import anyio
+
+from llmbench_mcp.config import Settings
+from llmbench_mcp.domain.attempt import AttemptRecord
+from llmbench_mcp.domain.errors import NotFoundError
+from llmbench_mcp.domain.ports import Clock
+from llmbench_mcp.domain.run import Run, RunRequest
+from llmbench_mcp.domain.text import nearest, one_line
+from llmbench_mcp.services.executors import Executors
+from llmbench_mcp.services.planning import Planned, Planner
+from llmbench_mcp.store.attempts import AttemptFilter, AttemptStore
+from llmbench_mcp.store.runs import RunStore
+
+_POLL_S = 0.25
+
+OnProgress = Callable[[Run], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What a start answers: the run, whether it was made now, and an estimate in seconds where history gives one."""
+
+    run: Run
+    created: bool
+    estimate_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunPreview:
+    """A dry run: what would be done."""
+
+    attempts: int
+    loads: int
+    estimate_s: float | None
+    jobs: tuple[str, ...]
+
+
+class Runs:
+    """Use cases about runs."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        attempts: AttemptStore,
+        planner: Planner,
+        executors: Executors,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._attempts = attempts
+        self._planner = planner
+        self._executors = executors
+        self._settings = settings
+        self._clock = clock
+
+    async def start(self, request: RunRequest) -> Started:
+        """Write the run and see that an executor lives; returns at once.
+
+        The same idempotency key with the same request gives the same run.
+
+        Raises:
+            InputError, EndpointError: as planning; ConflictError for a key used for another request.
+        """
+        planned = await self._planner.plan(request, self._settings)
+        run_id = await self._write(planned)
+        await self._executors.ensure()
+        run = await self.get(run_id)
+        return Started(run, run_id == planned.plan.id, run.eta_s or await self._estimate(planned))
+
+    async def preview(self, request: RunRequest) -> RunPreview:
+        """What ``start`` would do; nothing is written. Raises as planning."""
+        planned = await self._planner.plan(request, self._settings)
+        labels = tuple(f"{t.model.name} on {t.endpoint.name}" for t in planned.targets.values())
+        loads = len({(t.model.id, t.endpoint.id) for t in planned.targets.values()})
+        return RunPreview(planned.plan.planned, loads, await self._estimate(planned), tuple(dict.fromkeys(labels)))
+
+    async def _write(self, planned: Planned) -> str:
+        served = {job_id: target.served_name for job_id, target in planned.targets.items()}
+        labels = {
+            job_id: (target.model.name, target.endpoint.name, target.endpoint.device)
+            for job_id, target in planned.targets.items()
+        }
+        return await self._store.create(planned.plan, served, labels)
+
+    async def _estimate(self, planned: Planned) -> float | None:
+        total = 0.0
+        for job in planned.plan.jobs:
+            for task in job.tasks:
+                mean = await self._store.mean_seconds(job.model_id, task.id)
+                if mean is None:
+                    return None
+                total += mean
+        return round(total * planned.plan.request.repeats, 1)
+
+    async def get(self, run_id: str) -> Run:
+        """A run with its progress. Raises NotFoundError with the newest ids."""
+        run = await self._store.get(run_id)
+        if run is not None:
+            return run
+        runs, _ = await self._store.page(20, 0)
+        ids = [run.id for run in runs]
+        hint = f"Newest runs: {', '.join(ids[:5])}." if ids else "There are no runs yet: call run_start (run start)."
+        raise NotFoundError(f"There is no run {one_line(run_id, 60)!r}.", hint, nearest(run_id, ids))
+
+    async def page(self, limit: int = 10, offset: int = 0) -> tuple[list[Run], int]:
+        """Runs newest first, without jobs, and how many there are."""
+        await self._keep_going()
+        return await self._store.page(limit, offset)
+
+    async def status(self, run_id: str, wait_s: float = 0, on_progress: OnProgress | None = None) -> Run:
+        """A run now, or after its state changed or it ended or ``wait_s`` went by.
+
+        ``on_progress`` is told of every step meanwhile. Cancelling the wait never cancels the run.
+        """
+        await self._keep_going()
+        run = await self.get(run_id)
+        first, until = run.state, self._clock.monotonic() + wait_s
+        seen = -1
+        while True:
+            if on_progress is not None and run.done + run.errors > seen:
+                seen = run.done + run.errors
+                await on_progress(run)
+            if run.is_over or run.state != first or self._clock.monotonic() >= until:
+                return run
+            await self._clock.sleep(min(_POLL_S, max(0.01, until - self._clock.monotonic())))
+            run = await self.get(run_id)
+
+    async def follow(self, run_id: str, on_progress: OnProgress) -> Run:
+        """Wait for the run's end, telling ``on_progress`` of every step."""
+        run = await self.get(run_id)
+        while not run.is_over:
+            run = await self.status(run_id, 5.0, on_progress)
+        await on_progress(run)
+        return run
+
+    async def _keep_going(self) -> None:
+        if await self._store.has_unfinished():
+            await self._executors.ensure()
+
+    async def results(
+        self, run_id: str, wanted: AttemptFilter, limit: int = 10, offset: int = 0
+    ) -> tuple[list[AttemptRecord], int]:
+        """A page of attempts and how many match. Raises NotFoundError."""
+        await self.get(run_id)
+        return await self._attempts.page(run_id, wanted, limit, offset)
+
+    async def attempt(self, run_id: str, number: int) -> AttemptRecord:
+        """One attempt with its completion. Raises NotFoundError."""
+        run = await self.get(run_id)
+        record = await self._attempts.get(run_id, number)
+        if record is None:
+            raise NotFoundError(f"Run {run_id} has no attempt {number}.", f"Use 1 to {run.planned}.")
+        return record
+
+    async def cancel(self, run_id: str) -> Run:
+        """Stop a run and keep what is done; harmless on one that is over. Waits up to 5 s for its end."""
+        await self.get(run_id)
+        await self._store.request_cancel(run_id, await self._executors.alive())
+        with anyio.move_on_after(5):
+            while not (run := await self.get(run_id)).is_over:
+                await self._clock.sleep(0.1)
+        return await self.get(run_id) if not run.is_over else run

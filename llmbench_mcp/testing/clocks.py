@@ -1,0 +1,50 @@
+"""Clocks that tests move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import anyio
+
+
+class ManualClock:
+    """Time stands still until ``sleep`` or ``advance`` moves it; sleeping takes no real time."""
+
+    def __init__(self, start: float = 1000.0) -> None:
+        self.now = start
+        self.sleeps: list[float] = []
+
+    def monotonic(self) -> float:
+        """The time set."""
+        return self.now
+
+    def utc_now(self) -> str:
+        """Always the same moment."""
+        return "2026-01-31T12:00:00.000Z"
+
+    def advance(self, seconds: float) -> None:
+        """Move on."""
+        self.now += seconds
+
+    async def sleep(self, seconds: float) -> None:
+        """Move on by ``seconds`` and let other tasks run."""
+        self.sleeps.append(seconds)
+        self.now += seconds
+        await anyio.lowlevel.checkpoint()
+
+
+class StampClock(ManualClock):
+    """Each ``monotonic`` call gives the next of ``stamps``, then calls ``after`` with how many were given."""
+
+    def __init__(self, stamps: Iterable[float], after: Callable[[int], None] = lambda count: None) -> None:
+        super().__init__()
+        self._stamps = iter(stamps)
+        self._after = after
+        self._given = 0
+
+    def monotonic(self) -> float:
+        """The next stamp."""
+        stamp = next(self._stamps)
+        self._given += 1
+        self._after(self._given)
+        return stamp

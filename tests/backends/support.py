@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from llmbench_mcp.backends.client import ClientOptions, HttpClient
+from llmbench_mcp.backends.llamacpp import LlamaCppBackend
+from llmbench_mcp.backends.openai import OpenAIBackend
+from llmbench_mcp.domain.address import parse_address
+from llmbench_mcp.domain.chat import ChatRequest, Completion
+from llmbench_mcp.domain.endpoint import Endpoint
+from llmbench_mcp.domain.ports import Backend, Clock
+from llmbench_mcp.testing.clocks import ManualClock
+from llmbench_mcp.testing.fake_server import FakeServer, Script
+from llmbench_mcp.testing.replies import Reply
+
+PATIENCE = {"total_s": 20.0, "stall_s": 10.0}
+
+
+def endpoint(url: str, kind: str = "openai") -> Endpoint:
+    return Endpoint("e1", "test", url, kind)
+
+
+def client(url: str, clock: Clock | None = None) -> HttpClient:
+    return HttpClient(parse_address(url), ClientOptions(clock=clock or ManualClock()))
+
+
+@asynccontextmanager
+async def openai_at(url: str, clock: Clock | None = None) -> AsyncIterator[OpenAIBackend]:
+    backend = OpenAIBackend(endpoint(url), client(url, clock))
+    try:
+        yield backend
+    finally:
+        await backend.aclose()
+
+
+@asynccontextmanager
+async def llama_at(url: str, clock: Clock | None = None) -> AsyncIterator[LlamaCppBackend]:
+    backend = LlamaCppBackend(endpoint(url, "llamacpp"), client(url, clock))
+    try:
+        yield backend
+    finally:
+        await backend.aclose()
+
+
+async def ask(backend: Backend, prompt: str = "hello", model: str = "m") -> Completion:
+    return await backend.chat(ChatRequest(model, prompt), **PATIENCE)
+
+
+async def answer_to(reply: Reply, clock: Clock | None = None) -> Completion:
+    """What the generic backend makes of one scripted reply."""
+    script: Script = lambda request: reply  # noqa: E731  # typed, unlike a nested def's use here
+    async with FakeServer(script=script) as server, openai_at(server.url, clock) as backend:
+        return await ask(backend)

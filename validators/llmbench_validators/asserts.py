@@ -1,0 +1,237 @@
+"""Test code as benchmarks ship it: a ``check(candidate)`` function or plain asserts, run against a proxy.
+
+Runs in the trusted checker process. The candidate is another process; the proxy carries plain data only.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import random
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from llmbench_validators import wire
+from llmbench_validators.session import CandidateFailed, Reply
+from llmbench_validators.types import ValidationSpecError
+
+_FILE = "<tests>"
+_CHECK = "check"
+_MAX_SHOWN = 200
+
+Call = Callable[[Any, Any], Reply]
+
+
+class _Stop(BaseException):
+    """Ends the current statement even under ``except Exception``; the reason is kept by the proxy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why one test failed; ``fatal`` when no later test can be run."""
+
+    word: str
+    text: str
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One top-level statement; ``counts`` when it is a test rather than preparation."""
+
+    code: types.CodeType
+    source: str
+    counts: bool
+    lines: tuple[str, ...]
+
+
+class Proxy:
+    """Stands for the candidate's function in the tests' name space."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self.fault: Failure | None = None
+        self.last = ""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            sent = wire.encode(list(args)), wire.encode(kwargs)
+        except wire.NotPlain as exc:
+            raise ValidationSpecError(
+                f"test_code passes a {exc} object to the function; only plain data reaches the sandbox"
+            ) from exc
+        shown = ", ".join([*map(_short, args), *(f"{k}={_short(v)}" for k, v in kwargs.items())])
+        reply = self._carried_out(*sent)
+        if reply.raised is not None:
+            self.last = f"({shown}) {reply.text}"
+            raise _rebuilt(reply)
+        if reply.word is not None:
+            self._stop(Failure(reply.word, reply.text))
+        self.last = f"({shown}) returned {_short(reply.value)}"
+        return reply.value
+
+    def _carried_out(self, args: Any, kwargs: Any) -> Reply:
+        try:
+            return self._call(args, kwargs)
+        except CandidateFailed as exc:
+            self._stop(Failure(exc.word, exc.text, fatal=True))
+
+    def _stop(self, failure: Failure) -> Any:
+        self.fault = self.fault or failure
+        raise _Stop
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…"
+
+
+def _rebuilt(reply: Reply) -> Exception:
+    """An exception tests can catch by its builtin type, marked as the candidate's own."""
+    base = getattr(builtins, reply.kin, Exception)
+    if not (isinstance(base, type) and issubclass(base, Exception)):
+        base = Exception  # SystemExit and KeyboardInterrupt must not end the checker
+    own = type(reply.raised or "Exception", (base,), {"__init__": lambda *_: None})
+    exc: Exception = own(reply.text)
+    exc.__dict__["candidate_reply"] = reply
+    return exc
+
+
+def count(test_code: str, function: str) -> int:
+    """How many tests the code holds. Raises ValidationSpecError when it is no Python."""
+    return max(1, sum(step.counts for step in _steps(test_code, function)))
+
+
+def run(test_code: str, setup_code: str, function: str, proxy: Proxy, *, is_async: bool) -> list[Failure | None]:
+    """Run every test in order; one entry a test, None when it passed.
+
+    Raises ValidationSpecError when the tests themselves are at fault.
+    """
+    steps = _steps(test_code, function)
+    names: dict[str, Any] = {"__name__": "tests"}
+    random.seed(0)
+    _prepare(setup_code, names)
+    names[function] = names["candidate"] = _awaitable(proxy) if is_async else proxy
+    results: list[Failure | None] = []
+    wanted = max(1, sum(step.counts for step in steps))
+    for step in steps:
+        failure = _run_step(step, names, proxy)
+        if step.counts:
+            results.append(failure)
+        if failure is not None and (failure.fatal or not step.counts):
+            return results + [failure] * (wanted - len(results))
+    return results or [None]
+
+
+def _prepare(setup_code: str, names: dict[str, Any]) -> None:
+    try:
+        exec(_compiled(setup_code), names)  # noqa: S102 - the task's own code, see the module's words
+    except ValidationSpecError:
+        raise
+    except Exception as exc:
+        raise ValidationSpecError(f"setup_code fails: {type(exc).__name__}: {exc}") from exc
+
+
+def _awaitable(proxy: Proxy) -> Callable[..., Any]:
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        return proxy(*args, **kwargs)
+
+    return awaited
+
+
+def _run_step(step: _Step, names: dict[str, Any], proxy: Proxy) -> Failure | None:
+    proxy.fault, proxy.last = None, ""
+    try:
+        exec(step.code, names)  # noqa: S102 - the task's own code
+    except _Stop:
+        pass
+    except ValidationSpecError:
+        raise
+    except Exception as exc:  # noqa: BLE001 - classified below
+        return proxy.fault or _classified(exc, step, proxy)
+    return proxy.fault
+
+
+def _classified(exc: Exception, step: _Step, proxy: Proxy) -> Failure:
+    reply = None if _is_plain_assertion(exc) else _candidate_reply(exc)
+    if reply is not None:
+        return Failure(reply.word or "runtime_error", f"{proxy.last or reply.text}")
+    if isinstance(exc, NameError | ImportError):
+        raise ValidationSpecError(f"test_code is at fault: {exc}") from exc
+    happened = f"; the call {proxy.last}" if proxy.last else ""
+    reason = "" if isinstance(exc, AssertionError) else f" ({type(exc).__name__})"
+    return Failure("wrong_answer", f"{_failing_line(exc, step)}{reason}{happened}")
+
+
+def _is_plain_assertion(exc: BaseException) -> bool:
+    return isinstance(exc, AssertionError) and "candidate_reply" not in exc.__dict__
+
+
+def _candidate_reply(exc: BaseException | None) -> Reply | None:
+    """The candidate's exception behind ``exc``: itself, or what it was raised from."""
+    for _ in range(20):
+        if exc is None:
+            return None
+        if "candidate_reply" in exc.__dict__:
+            reply: Reply = exc.__dict__["candidate_reply"]
+            return reply
+        exc = exc.__cause__ or exc.__context__
+    return None
+
+
+def _failing_line(exc: BaseException, step: _Step) -> str:
+    """The innermost line of the tests themselves, which for ``check`` says more than the call of it."""
+    found = step.source
+    trace = exc.__traceback__
+    while trace is not None:
+        number = trace.tb_lineno
+        if trace.tb_frame.f_code.co_filename == _FILE and 0 < number <= len(step.lines):
+            found = step.lines[number - 1].strip()
+        trace = trace.tb_next
+    return found if len(found) <= _MAX_SHOWN else found[: _MAX_SHOWN - 1] + "…"
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(source: str) -> types.CodeType:
+    try:
+        return compile(source, "<setup>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as exc:
+        raise ValidationSpecError(f"setup_code is no Python: {exc}") from exc
+
+
+@functools.lru_cache(maxsize=256)
+def _steps(test_code: str, function: str) -> tuple[_Step, ...]:
+    try:
+        tree = ast.parse(test_code, _FILE)
+    except (SyntaxError, ValueError, RecursionError) as exc:
+        raise ValidationSpecError(f"test_code is no Python: {exc}") from exc
+    body = list(tree.body)
+    if _defines_check(body) and not any(_calls_check(node) for node in body):
+        body += ast.parse(f"{_CHECK}(candidate)").body
+    lines = tuple(test_code.splitlines())
+    return tuple(_step(node, function, lines) for node in body)
+
+
+def _step(node: ast.stmt, function: str, lines: tuple[str, ...]) -> _Step:
+    code = compile(ast.Module([node], []), _FILE, "exec", dont_inherit=True)
+    return _Step(code, ast.unparse(node), _is_test(node, function), lines)
+
+
+def _is_test(node: ast.stmt, function: str) -> bool:
+    if isinstance(node, ast.Assert) or _calls_check(node):
+        return True
+    if not isinstance(node, ast.For | ast.While | ast.Try | ast.With | ast.If | ast.Expr):
+        return False
+    return any(isinstance(part, ast.Name) and part.id in {function, "candidate"} for part in ast.walk(node))
+
+
+def _defines_check(body: list[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.FunctionDef) and node.name == _CHECK and node.args.args for node in body)
+
+
+def _calls_check(node: ast.stmt) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == _CHECK

@@ -1,0 +1,315 @@
+"""Which part of an answer is the Python code to grade."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from llmbench_validators import fences, repair, thoughts
+
+MAX_TEXT = 400_000
+"""Characters of an answer that are looked at; more is a model in a loop."""
+
+_PYTHON = frozenset({"python", "py", "python3", "py3", "python2", "pycon", "ipython", "sage", "cython"})
+_NOT_CODE = frozenset(
+    "bash sh shell zsh fish console powershell ps1 cmd bat output stdout text txt plaintext log json yaml yml toml"
+    " ini xml html markdown md diff csv makefile dockerfile math latex".split()
+)
+_WRAPPERS = frozenset({"markdown", "md", "text", "txt", ""})
+_CODE_KEYS = ("code", "solution", "answer", "python", "completion", "implementation", "program", "content")
+_STARTS = re.compile(r"(?:async def|def|class|import|from|@)\b|@")
+_REFUSAL = re.compile(
+    r"\W*(?:i['’]?m (?:very |really )?sorry|sorry|i apologi[sz]e|unfortunately|as an ai|i (?:can(?:no|['’]?)t|"
+    r"won['’]?t|will not|am (?:not able|unable)|must decline|do not feel)|i['’]m (?:not able|unable))",
+    re.IGNORECASE,
+)
+_PRE = re.compile(r"<pre[^>]*>\s*(?:<code[^>]*>)?(.*?)(?:</code>\s*)?</pre>", re.DOTALL | re.IGNORECASE)
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)^\2\s*$", re.DOTALL | re.MULTILINE)
+_MAX_TRIES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """The code found (or, with a ``failure`` word, the text that holds none) and the rule that found it."""
+
+    code: str
+    extractor: str | None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of the answer that parses as Python."""
+
+    code: str
+    tree: ast.Module
+    rule: str
+
+
+def extract(text: str, function: str, finish_reason: str | None = None) -> Extraction:
+    """The Python code in ``text`` that answers a task asking for ``function``.
+
+    Failure words: empty, refusal, no_code, syntax_error, budget_exhausted (cut off before complete code).
+    """
+    text = text[:MAX_TEXT].removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    remaining, left_open = thoughts.answer(text)
+    remaining = _without_final_tokens(remaining)
+    found = None if left_open and not remaining.strip() else _search(remaining, function)
+    if found is None:
+        found = Extraction(remaining, None, _absence(text, remaining))
+    if finish_reason == "length" and found.failure in {"no_code", "syntax_error", "empty"}:
+        return Extraction(found.code, found.extractor, "budget_exhausted")
+    return found
+
+
+def _without_final_tokens(text: str) -> str:
+    """``text`` without the chat template's tokens at its end, which would keep a fence from closing."""
+    end = len(text.rstrip())
+    while end:
+        tokens = [m for m in repair.SPECIAL_TOKEN.finditer(text, max(0, end - 60), end) if m.end() == end]
+        if not tokens:
+            break
+        end = len(text[: tokens[-1].start()].rstrip())
+    return text[:end] + "\n" if end else ""
+
+
+def _absence(text: str, remaining: str) -> str:
+    if not text.strip():
+        return "empty"
+    return "refusal" if _REFUSAL.match(remaining.strip()) else "no_code"
+
+
+def _search(text: str, function: str) -> Extraction | None:
+    """The first rule that finds the function wins; else the best that was found without it."""
+    pieces = _whole(text, function)
+    broken: list[str] = []
+    if not pieces:
+        pieces, broken = _fenced(text)
+    if not any(defines(piece.tree, function) for piece in pieces):
+        named = [piece for piece in _unfenced(text, function) if defines(piece.tree, function)]
+        pieces = named or pieces
+    if any(_substance(piece.tree) for piece in pieces) and not _better_broken(pieces, broken, function):
+        return _joined(pieces, function)
+    if broken:
+        return Extraction(_most_likely(broken, function), "fence", "syntax_error")
+    if _looks_like_code(text, function):
+        return Extraction(text, "raw", "syntax_error")
+    return None
+
+
+# --- the ways an answer can hold code
+
+
+def _whole(text: str, function: str) -> list[_Piece]:
+    """The whole text as JSON with a code field, or as Python that defines the function."""
+    from_json = _from_json(text, function)
+    if from_json is not None:
+        return [from_json]
+    piece = _piece(text, "whole")
+    return [piece] if piece is not None and defines(piece.tree, function) else []
+
+
+def _from_json(text: str, function: str) -> _Piece | None:
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        data = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    strings = list(_strings(data)) if isinstance(data, dict) else []
+    for code in strings:
+        inner = fences.blocks(code)
+        piece = _piece(inner[0].text if inner else code, "json")
+        if piece is not None and defines(piece.tree, function):
+            return piece
+    return None
+
+
+def _strings(data: dict[str, object]) -> Iterator[str]:
+    ordered = sorted(data, key=lambda key: _CODE_KEYS.index(key) if key in _CODE_KEYS else len(_CODE_KEYS))
+    return (value for key in ordered if isinstance(value := data[key], str))
+
+
+def _fenced(text: str, depth: int = 0) -> tuple[list[_Piece], list[str]]:
+    """Blocks that parse, and those that were meant to be code and do not."""
+    pieces: list[_Piece] = []
+    broken: list[str] = []
+    for block in fences.blocks(text):
+        piece = _block_piece(block)
+        if piece is not None:
+            pieces.append(piece)
+        elif block.language in _WRAPPERS and depth < 3 and fences.blocks(block.text):
+            inner_pieces, inner_broken = _fenced(block.text, depth + 1)
+            pieces += inner_pieces
+            broken += inner_broken
+        elif block.language not in _NOT_CODE and block.text.strip():
+            broken.append(block.text)
+    return pieces, broken
+
+
+def _block_piece(block: fences.Block) -> _Piece | None:
+    """The block as Python; where its first closing fence cuts a string in two, a later one is tried."""
+    rule = "fence" if block.language in _PYTHON or not block.language else f"fence:{block.language}"
+    for end in (block.ends or (len(block.lines),))[:_MAX_TRIES]:
+        piece = _piece(block.until(end), rule)
+        if piece is not None:
+            return piece
+        if block.language not in _PYTHON:
+            break
+    return None
+
+
+def _unfenced(text: str, function: str) -> Iterator[_Piece]:
+    """Code that stands in the text some other way: HTML, a shell's here-document, bare, in one pair of backticks."""
+    for match in _PRE.finditer(text):
+        yield from _as_piece(html.unescape(match[1]), "html")
+    for block in fences.blocks(text):
+        for match in _HEREDOC.finditer(block.text):
+            yield from _as_piece(match[3], "heredoc")
+    yield from _bare(fences.outside(text), function)
+    for match in re.finditer(rf"`([^`\n]*\b{re.escape(function)}\b[^`\n]*)`", text):
+        yield from _as_piece(match[1] + "\n", "inline")
+
+
+def _bare(text: str, function: str) -> Iterator[_Piece]:
+    """From each line that can start code, the longest run of lines that parses and holds the function."""
+    lines = text.split("\n")
+    starts = [number for number, line in enumerate(lines) if _STARTS.match(line)]
+    mentions = re.compile(rf"\b{re.escape(function)}\b")
+    for start in starts[:_MAX_TRIES]:
+        ends = [n for n in range(start + 1, len(lines) + 1) if n == len(lines) or _can_end(lines[n])]
+        for end in reversed(ends[:_MAX_TRIES]):
+            code = "\n".join(lines[start:end]) + "\n"
+            if not mentions.search(code):
+                break
+            piece = _piece(code, "raw")
+            if piece is not None and defines(piece.tree, function):
+                yield piece
+                return
+
+
+def _can_end(next_line: str) -> bool:
+    """Whether code may end before this line: it is neither indented nor empty."""
+    return bool(next_line) and not next_line[0].isspace()
+
+
+def _as_piece(code: str, rule: str) -> Iterator[_Piece]:
+    piece = _piece(code, rule)
+    if piece is not None:
+        yield piece
+
+
+def _piece(code: str, rule: str) -> _Piece | None:
+    result = repair.repaired(code)
+    if result is None or not result[2].body:
+        return None
+    fixed, name, tree = result
+    return _Piece(fixed, tree, f"{rule}+{name}" if name else rule)
+
+
+# --- choosing and joining
+
+
+def defines(tree: ast.Module, function: str) -> bool:
+    """Whether the module binds ``function`` at its top level, or a class of it has such a method."""
+    return any(function in _bound(node) or function in _methods(node) for node in tree.body)
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """The names one top-level statement binds, those inside ``if`` and ``try`` too."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    names: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            names.add(part.id)
+        elif isinstance(part, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).split(".")[0] for alias in part.names}
+        elif isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(part.name)
+    return names
+
+
+def _methods(node: ast.stmt) -> set[str]:
+    return {m.name for m in node.body if isinstance(m, ast.FunctionDef)} if isinstance(node, ast.ClassDef) else set()
+
+
+def _substance(tree: ast.Module) -> bool:
+    """Whether there is anything in it but bare expressions: prose such as ``Done`` parses too."""
+    return any(not isinstance(node, ast.Expr | ast.AnnAssign) for node in tree.body)
+
+
+def _joined(pieces: list[_Piece], function: str) -> Extraction:
+    """The last piece that defines the function, with what it lacks from the others put before it."""
+    owners = [piece for piece in pieces if defines(piece.tree, function)]
+    if not owners:
+        whole = [piece for piece in pieces if _substance(piece.tree)]
+        return Extraction(_with_helpers(whole[-1], pieces, function), whole[-1].rule)
+    main = owners[-1]
+    code = _with_helpers(main, pieces, function)
+    return Extraction(code, main.rule if code == main.code else f"{main.rule}+joined")
+
+
+def _with_helpers(main: _Piece, pieces: list[_Piece], function: str) -> str:
+    missing = _missing(main.tree)
+    chosen: list[tuple[int, str]] = []
+    others = [(number, piece) for number, piece in enumerate(pieces) if piece is not main]
+    for number, piece in reversed(others):
+        parts = [node for node in piece.tree.body if _is_definition(node) and function not in _bound(node)]
+        provided = set[str]().union(*map(_bound, parts)) if parts else set()
+        if provided & missing:
+            missing = (missing - provided) | _missing(ast.Module(parts, []))
+            chosen.append((number, "\n".join(_source(piece.code, node) for node in parts)))
+    return "\n\n".join([*(code for _, code in sorted(chosen)), main.code])
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
+    return isinstance(node, kinds | ast.Assign | ast.AnnAssign)
+
+
+def _missing(tree: ast.Module) -> set[str]:
+    """Names used somewhere in the code that nothing in it binds and Python does not know."""
+    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    known = set(dir(builtins))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            known.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            known.add(node.name)
+        elif isinstance(node, ast.stmt):
+            known |= _bound(node)
+    return used - known
+
+
+def _source(code: str, node: ast.stmt) -> str:
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    return "\n".join(code.split("\n")[first - 1 : node.end_lineno])
+
+
+# --- code that does not parse
+
+
+def _better_broken(pieces: list[_Piece], broken: list[str], function: str) -> bool:
+    """A block that tries to define the function beats blocks that parse and have nothing to do with it."""
+    if any(defines(piece.tree, function) for piece in pieces):
+        return False
+    return any(_names(code, function) for code in broken)
+
+
+def _names(code: str, function: str) -> bool:
+    return re.search(rf"\bdef\s+{re.escape(function)}\b", code) is not None
+
+
+def _most_likely(broken: list[str], function: str) -> str:
+    return next((code for code in reversed(broken) if _names(code, function)), broken[-1])
+
+
+def _looks_like_code(text: str, function: str) -> bool:
+    return re.search(rf"^\s*(?:async\s+)?def\s+{re.escape(function)}\s*\(", text, re.MULTILINE) is not None

@@ -1,0 +1,68 @@
+"""The few Linux calls the standard library does not wrap: prctl, capset, syscall by number (ctypes, no headers)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+
+PR_SET_PDEATHSIG = 1
+PR_SET_KEEPCAPS = 8
+PR_SET_SECCOMP = 22
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+
+CAP_DAC_READ_SEARCH = 2
+_CAPABILITY_VERSION_3 = 0x20080522
+
+LINUX = sys.platform == "linux"
+
+_libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _library() -> ctypes.CDLL:
+    if _libc is None:
+        raise OSError(38, f"no Linux system calls on {sys.platform}")
+    return _libc
+
+
+def prctl(option: int, *arguments: int) -> int:
+    """``prctl(2)`` with up to four unsigned long arguments. Raises OSError."""
+    padded = (*arguments, 0, 0, 0, 0)[:4]
+    return _checked(_library().prctl(option, *(ctypes.c_ulong(a) for a in padded)), f"prctl {option}")
+
+
+def syscall(number: int, *arguments: int | bytes | None) -> int:
+    """A raw system call; integers travel as long, bytes as a pointer. Raises OSError."""
+    converted = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    return _checked(_library().syscall(ctypes.c_long(number), *converted), f"syscall {number}")
+
+
+def install_seccomp(program: bytes) -> None:
+    """Load a classic BPF ``program`` (8 bytes an instruction) as this thread's filter. Raises OSError."""
+    buffer = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
+    holder = ctypes.create_string_buffer(header, len(header))
+    prctl(PR_SET_SECCOMP, 2, ctypes.addressof(holder))
+
+
+def keep_capabilities(mask: int) -> None:
+    """Reduce this process's capabilities to the bits of ``mask``, none inheritable. Raises OSError."""
+    header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
+    low, high = mask & 0xFFFFFFFF, mask >> 32
+    data = struct.pack("6I", low, low, 0, high, high, 0)
+    _checked(_library().capset(header, data), "capset")
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when the thread that started it ends; a no-op off Linux."""
+    if LINUX:
+        prctl(PR_SET_PDEATHSIG, 9)

@@ -1,0 +1,58 @@
+"""Starting the sandbox's own Python processes: built environment, nothing inherited but one socket."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+_ROOT = str(Path(__file__).resolve().parent.parent)
+# -s -S -P leave the interpreter's own modules only; -I is avoided because it would ignore PYTHONHASHSEED.
+_FLAGS = ("-s", "-S", "-P", "-B")
+_BOOT = (
+    "import sys; sys.path.insert(0, sys.argv[1]); import importlib; "
+    "module = importlib.import_module(sys.argv[2]); sys.path.remove(sys.argv[1]); module.main(int(sys.argv[3]))"
+)
+
+
+def environment() -> dict[str, str]:
+    """The whole environment of a sandbox process; only the place for temporary files is taken over."""
+    built = {
+        "PATH": "/usr/bin:/bin",
+        "TZ": "UTC",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONHASHSEED": "0",
+        "PYTHONIOENCODING": "utf-8:backslashreplace",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    if "TMPDIR" in os.environ:
+        built["TMPDIR"] = os.environ["TMPDIR"]
+    return built
+
+
+def start(module: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start ``module.main(fd)`` in a fresh interpreter; returns it with our end of its control socket.
+
+    Raises OSError when the interpreter cannot be started.
+    """
+    ours, theirs = socket.socketpair()
+    with theirs:
+        command = [sys.executable, *_FLAGS, "-c", _BOOT, _ROOT, module, str(theirs.fileno())]
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment(),
+                cwd="/",
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # the terminal's Ctrl-C is for the server alone
+            )
+        except OSError:
+            ours.close()
+            raise
+    return process, ours

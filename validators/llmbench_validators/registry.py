@@ -1,0 +1,66 @@
+"""Choosing the validator of a task: the ``llmbench.validators`` entry points, by the block's ``type``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, cast
+
+from llmbench_validators import sandbox
+from llmbench_validators.types import Completion, SandboxFault, ValidationSpecError, Validator, Verdict
+
+GROUP = "llmbench.validators"
+# Lets the package grade alone, from a folder that was never installed.
+_OWN = {
+    "coding": "llmbench_validators.coding:validate",
+    "reasoning": "llmbench_validators.reasoning:validate",
+}
+
+
+def grade(spec: Mapping[str, Any], completion: Completion) -> Verdict:
+    """Grade with the validator ``spec["type"]`` names.
+
+    Raises ValidationSpecError for an unknown type or a wrong block, SandboxFault when code could not be run.
+    """
+    return validator(spec.get("type"))(spec, completion)
+
+
+def validator(name: object) -> Validator:
+    """The validator called ``name``. Raises ValidationSpecError listing the valid ones."""
+    entry = _entries().get(name) if isinstance(name, str) else None
+    if entry is None:
+        raise ValidationSpecError(f"type: {name!r} is no validator; valid are {', '.join(types())}")
+    return _loaded(entry)
+
+
+def types() -> list[str]:
+    """The names of every installed validator, sorted."""
+    return sorted(_entries())
+
+
+def isolation_level() -> str:
+    """How well code is kept apart here: full, partial or process; ``unavailable`` when it cannot run at all."""
+    return str(isolation_report()["level"])
+
+
+def isolation_report() -> dict[str, Any]:
+    """``level``, ``guarantees`` (name: whether an attempt against it was refused), ``mechanisms``, ``reason``.
+
+    Starts the sandbox when it is not running yet. Blocks for a moment; call it off the event loop.
+    """
+    try:
+        return {**sandbox.isolation_report(), "reason": None}
+    except SandboxFault as exc:
+        return {"level": "unavailable", "guarantees": {}, "mechanisms": {}, "reason": str(exc)}
+
+
+@functools.cache
+def _entries() -> dict[str, EntryPoint]:
+    own = {name: EntryPoint(name, value, GROUP) for name, value in _OWN.items()}
+    return own | {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+@functools.cache
+def _loaded(entry: EntryPoint) -> Validator:
+    return cast("Validator", entry.load())

@@ -1,0 +1,153 @@
+"""The door to the sandbox: a small pool of checker processes, started when first needed.
+
+Safe to call from many threads. Nothing untrusted and no test runs in the calling process, and it is never
+forked: the pool starts fresh interpreters.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import subprocess
+import threading
+from typing import Any
+
+from llmbench_validators import launch, wire
+from llmbench_validators.probe import LEVELS
+from llmbench_validators.types import SandboxFault, ValidationSpecError
+
+_START_S = 90.0
+_MAX_OUTCOME = 4 << 20
+_MAX_PROCESSES = 8
+_ENDING_S = 5.0
+
+
+class _Checker:
+    """One checker process and its channel."""
+
+    def __init__(self) -> None:
+        try:
+            self._process, self._channel = launch.start("llmbench_validators.checker")
+        except OSError as exc:
+            raise SandboxFault(f"the checker process could not be started: {exc}") from exc
+        self.report = self._exchange(None, _START_S)
+        if "fault" in self.report:
+            self.stop()
+            raise SandboxFault(str(self.report["fault"]))
+
+    def run(self, job: dict[str, Any], seconds: float) -> dict[str, Any]:
+        return dict(wire.decode(self._exchange(wire.encode(job), seconds)))
+
+    def _exchange(self, message: Any, seconds: float) -> dict[str, Any]:
+        self._channel.settimeout(seconds)
+        try:
+            if message is not None:
+                wire.send(self._channel, message)
+            reply = wire.receive(self._channel, _MAX_OUTCOME)
+        except (OSError, EOFError, ValueError) as exc:
+            self.stop(kill=True)
+            raise SandboxFault(f"the checker process failed: {exc or type(exc).__name__}") from exc
+        if not isinstance(reply, dict):
+            self.stop(kill=True)
+            raise SandboxFault("the checker process answered nonsense")
+        return reply
+
+    def stop(self, *, kill: bool = False) -> None:
+        self._channel.close()
+        if kill:
+            self._process.kill()
+        try:
+            self._process.wait(_ENDING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Pool:
+    """Checkers for one process; at most one a processor works at a time."""
+
+    def __init__(self, size: int | None = None) -> None:
+        self._slots = threading.BoundedSemaphore(size or max(1, min(os.cpu_count() or 1, _MAX_PROCESSES)))
+        self._lock = threading.Lock()
+        self._idle: list[_Checker] = []
+        self._report: dict[str, Any] | None = None
+
+    def report(self) -> dict[str, Any]:
+        """What the sandbox keeps from code here (``level``, ``guarantees``, ``mechanisms``). Raises SandboxFault."""
+        with self._slots:
+            if self._report is None:
+                self._put_back(self._take())
+        assert self._report is not None
+        return self._report
+
+    def run(self, job: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Grade one job within ``seconds`` of wall time.
+
+        Raises SandboxFault when the sandbox fails, ValidationSpecError when the tests are at fault.
+        """
+        with self._slots:
+            checker = self._take()
+            outcome = checker.run(job, seconds)
+            if outcome.get("recycle"):
+                checker.stop()
+            else:
+                self._put_back(checker)
+        if "spec_error" in outcome:
+            raise ValidationSpecError(outcome["spec_error"])
+        if "fault" in outcome:
+            raise SandboxFault(outcome["fault"])
+        return outcome
+
+    def _take(self) -> _Checker:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        checker = _Checker()
+        self._report = checker.report
+        return checker
+
+    def _put_back(self, checker: _Checker) -> None:
+        with self._lock:
+            self._idle.append(checker)
+
+    def close(self) -> None:
+        """End every idle checker, and with it its sandbox processes."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for checker in idle:
+            checker.stop()
+
+
+_pool = Pool()
+atexit.register(_pool.close)
+_minimum = "full"
+
+
+def require(level: str) -> None:
+    """Set the lowest isolation level (process, partial or full) under which code is run at all.
+
+    The default is ``full``; the environment variable LLMBENCH_MIN_ISOLATION sets it for a process.
+    """
+    global _minimum  # noqa: PLW0603 - one setting a process
+    if level not in LEVELS:
+        raise ValueError(f"isolation level {level!r} is unknown; choose {', '.join(LEVELS)}")
+    _minimum = level
+
+
+def isolation_report() -> dict[str, Any]:
+    """What the sandbox keeps from code on this machine. Raises SandboxFault when it cannot run."""
+    return _pool.report()
+
+
+def run(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], str]:
+    """Grade one job; returns the outcome and the isolation level it ran under. Raises as :class:`Pool`."""
+    report = _pool.report()
+    level = str(report["level"])
+    if LEVELS.index(level) < LEVELS.index(os.environ.get("LLMBENCH_MIN_ISOLATION", _minimum)):
+        missing = [name for name, held in report["guarantees"].items() if not held]
+        raise SandboxFault(
+            f"this machine gives isolation level {level} only (not kept apart: {', '.join(missing)}); "
+            f"set LLMBENCH_MIN_ISOLATION={level} to run model code here all the same"
+        )
+    return _pool.run(job, seconds), level

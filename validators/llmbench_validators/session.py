@@ -1,0 +1,240 @@
+"""The trusted side of a candidate process: start it, call its function, end it, and say what became of it."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from llmbench_validators import launch, wire
+from llmbench_validators.types import SandboxFault
+
+MAX_REPLY = 8 << 20
+_START_S = 60.0
+_DEATH_GRACE_S = 1.0
+_STRETCH = 4.0
+"""A stage may take this many times its limit in wall time when the machine, not the candidate, is the cause."""
+_CONFINEMENT_FAILED, _OUT_OF_MEMORY = 71, 70
+_SIGNAL_WORDS = {signal.SIGXCPU: "timeout", signal.SIGKILL: "memory_limit", signal.SIGXFSZ: "output_limit"}
+
+
+class CandidateFailed(Exception):
+    """The candidate process is of no more use; ``word`` is the failure word."""
+
+    def __init__(self, word: str, text: str = "") -> None:
+        super().__init__(word, text)
+        self.word = word
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one call came to: a value, or a failure word with a short text.
+
+    ``raised`` and ``kin`` name the exception and the nearest builtin it derives from.
+    """
+
+    value: Any = None
+    word: str | None = None
+    text: str = ""
+    raised: str | None = None
+    kin: str = "Exception"
+
+
+class Zygote(Protocol):
+    """What a session needs of the process that forks candidates."""
+
+    def order(self, message: dict[str, Any], passed: socket.socket | None = None) -> dict[str, Any]: ...
+
+
+class WarmZygote:
+    """A running zygote process and its control channel. Raises SandboxFault when it does not answer."""
+
+    def __init__(self) -> None:
+        try:
+            self._process, self._control = launch.start("llmbench_validators.zygote")
+        except OSError as exc:
+            raise SandboxFault(f"the sandbox process could not be started: {exc}") from exc
+        self._control.settimeout(_START_S)
+        self.plan: dict[str, Any] = self._reply()["plan"]
+
+    def order(self, message: dict[str, Any], passed: socket.socket | None = None) -> dict[str, Any]:
+        frame = wire.pack(message)
+        try:
+            if passed is None:
+                self._control.sendall(frame)
+            else:
+                socket.send_fds(self._control, [frame], [passed.fileno()])
+        except OSError as exc:
+            raise SandboxFault(f"the sandbox process is gone: {exc}") from exc
+        return self._reply()
+
+    def _reply(self) -> dict[str, Any]:
+        try:
+            reply = wire.receive(self._control, 1 << 16)
+        except (OSError, EOFError, ValueError) as exc:
+            raise SandboxFault(f"the sandbox process does not answer: {exc}") from exc
+        if not isinstance(reply, dict):
+            raise SandboxFault("the sandbox process answers nonsense")
+        return reply
+
+    def stop(self) -> None:
+        """Close the channel, which ends the process; kill it when it lingers."""
+        self._control.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Candidate:
+    """One candidate process. ``parent`` is watched too, so that nothing outlives the process we work for."""
+
+    def __init__(self, zygote: Zygote, budget: tuple[int, int], parent: socket.socket | None = None) -> None:
+        memory_bytes, cpu_seconds = budget
+        self._zygote = zygote
+        self._parent = parent
+        self._channel, theirs = socket.socketpair()
+        with theirs:
+            order = {"start": {"memory_bytes": memory_bytes, "cpu_seconds": cpu_seconds}}
+            self._pid = int(zygote.order(order, theirs)["pid"])
+        self._ended: dict[str, Any] | None = None
+        self.is_async = False
+        self.note = ""
+        self._clock = Clock(self._pid, 0.0)
+
+    def limit(self, seconds: float) -> None:
+        """Start the clock of the next stage."""
+        self._clock = Clock(self._pid, seconds)
+
+    def load(self, code: str, function: str, imports: list[str]) -> None:
+        """Run the answer's code. Raises CandidateFailed."""
+        reply = self._exchange({"code": code, "function": function, "imports": imports})
+        if "failed" in reply:
+            raise CandidateFailed(_text(reply, "failed"), _text(reply, "text"))
+        self.is_async, self.note = bool(reply.get("async")), _text(reply, "note")
+
+    def call(self, args: Any, kwargs: Any) -> Reply:
+        """Call the function with plain data. Raises CandidateFailed when the process did not survive it."""
+        reply = self._exchange({"args": args, "kwargs": kwargs})
+        if "value" in reply:
+            try:
+                return Reply(value=wire.decode(reply["value"]))
+            except (wire.Malformed, RecursionError) as exc:
+                raise CandidateFailed("cheating", "sent a forged reply") from exc
+        if "odd" in reply:
+            return Reply(word="wrong_answer", text=f"returned a {_text(reply, 'odd')} object, which is no plain data")
+        if "large" in reply:
+            return Reply(word="output_limit", text="returned a value that is too large or too deep")
+        name = _text(reply, "raised")
+        text = _text(reply, "text")
+        word = reply.get("word")
+        word = word if word in {"runtime_error", "blocked", "memory_limit"} else "runtime_error"
+        return Reply(None, word, f"raised {name}: {text}" if text else f"raised {name}", name, _text(reply, "kin"))
+
+    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            self._channel.settimeout(max(self._clock.seconds, 1.0))  # one send; reading is timed by _wait
+            wire.send(self._channel, request)
+            reply = wire.receive(self._channel, MAX_REPLY, self._wait)
+        except TimeoutError:
+            self.end()
+            raise CandidateFailed("timeout", "did not read its arguments in time") from None
+        except (wire.Closed, OSError):
+            raise self._death() from None
+        except wire.TooLarge as exc:
+            self.end()
+            raise CandidateFailed("output_limit", f"returned more than {MAX_REPLY >> 20} MiB") from exc
+        except wire.Malformed as exc:
+            self.end()
+            raise CandidateFailed("cheating", "wrote to the result channel") from exc
+        if not isinstance(reply, dict):
+            self.end()
+            raise CandidateFailed("cheating", "wrote to the result channel")
+        return reply
+
+    def _wait(self) -> None:
+        """Until the candidate has something to read. Raises CandidateFailed when its time is over."""
+        watched: list[socket.socket] = [self._channel, *([self._parent] if self._parent else [])]
+        while True:
+            left = self._clock.left()
+            if left <= 0:
+                self.end()
+                raise CandidateFailed("timeout", f"ran longer than {self._clock.seconds:g} s")
+            ready, _, _ = select.select(watched, [], [], left)
+            if self._parent in ready:
+                raise ParentGone
+            if ready:
+                return
+
+    def _death(self) -> CandidateFailed:
+        status = self.end(_DEATH_GRACE_S)["status"]
+        if self._ended is not None and self._ended["killed"]:
+            return CandidateFailed("cheating", "closed the result channel")
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            word = _SIGNAL_WORDS.get(number, "runtime_error")
+            return CandidateFailed(word, f"the process died of {signal.Signals(number).name}")
+        code = os.WEXITSTATUS(status)
+        if code == _CONFINEMENT_FAILED:
+            raise SandboxFault("the sandbox could not confine a process; see the isolation report")
+        if code == _OUT_OF_MEMORY:
+            return CandidateFailed("memory_limit", "ran out of memory")
+        word = "cheating" if code == 0 else "runtime_error"
+        return CandidateFailed(word, f"ended the process with status {code} instead of returning")
+
+    def end(self, grace_s: float = 0.0) -> dict[str, Any]:
+        """Make sure the process is gone; safe to call twice."""
+        if self._ended is None:
+            self._channel.close()
+            self._ended = self._zygote.order({"end": grace_s})
+            if not self._ended["clean"]:
+                raise SandboxFault("a candidate's folder could not be removed")
+        return self._ended
+
+
+class ParentGone(BaseException):
+    """The process we grade for has closed its end; there is nobody left to answer."""
+
+
+class Clock:
+    """Time left of a stage, in seconds, not counting what the process spent waiting for a processor.
+
+    So a busy machine does not turn a right answer into a timeout, while sleeping and looping both count.
+    Waiting is field 2 of /proc/PID/schedstat (nanoseconds, Documentation/scheduler/sched-stats.rst).
+    """
+
+    def __init__(self, pid: int, seconds: float) -> None:
+        self.seconds = seconds
+        self._pid = pid
+        self._start = time.monotonic()
+        self._waited = _run_queue_wait(pid) if seconds else 0.0
+
+    def left(self) -> float:
+        """Seconds until the stage is over; 0 or less when it is."""
+        elapsed = time.monotonic() - self._start
+        if elapsed < self.seconds:
+            return self.seconds - elapsed
+        if elapsed >= self.seconds * _STRETCH:
+            return 0.0
+        starved = _run_queue_wait(self._pid) - self._waited
+        return self.seconds - (elapsed - starved)
+
+
+def _run_queue_wait(pid: int) -> float:
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as table:
+            return int(table.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def _text(reply: dict[str, Any], key: str) -> str:
+    value = reply.get(key, "")
+    return value[:300] if isinstance(value, str) else ""

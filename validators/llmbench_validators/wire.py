@@ -1,0 +1,203 @@
+"""Frames between the sandbox's processes, and plain data inside them.
+
+A frame is a 4-byte big-endian length and UTF-8 JSON. Values travel as tagged JSON: ``null``, booleans, short
+integers, strings and lists stand for themselves, everything else is a one-key object named by its tag. The
+decoder builds builtin types only, so nothing of the sender's own classes can reach the receiver.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import json
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+MAX_DEPTH = 80
+MAX_ITEMS = 2_000_000
+_SAFE_INT = 1 << 53
+_HEADER = struct.Struct("!I")
+
+
+class NotPlain(TypeError):
+    """The value is no plain data; ``args[0]`` is the name of its type."""
+
+
+class Malformed(ValueError):
+    """The bytes are no frame of this protocol."""
+
+
+class TooLarge(ValueError):
+    """The frame or value is over the size, depth or item limit."""
+
+
+class Closed(EOFError):
+    """The other end closed the channel."""
+
+
+# --- plain data -> JSON
+
+
+def encode(value: Any, depth: int = 0) -> Any:
+    """JSON-ready form of ``value``. Subclasses of builtins travel as their base.
+
+    Raises NotPlain for other objects and TooLarge for nesting over MAX_DEPTH.
+    """
+    if depth > MAX_DEPTH:
+        raise TooLarge(f"nested deeper than {MAX_DEPTH}")
+    kind = type(value)
+    if value is None or kind is bool or kind is str:
+        return value
+    writer = _WRITERS.get(kind) or _inherited_writer(kind)
+    if writer is None:
+        raise NotPlain(kind.__name__)
+    return writer(value, depth + 1)
+
+
+def _items(values: Any, depth: int) -> list[Any]:
+    return [encode(item, depth) for item in values]
+
+
+def _write_int(value: int, _depth: int) -> Any:
+    plain = int.__index__(value)
+    return plain if -_SAFE_INT < plain < _SAFE_INT else {"i": hex(plain)}
+
+
+def _write_dict(value: dict[Any, Any], depth: int) -> Any:
+    return {"d": [[encode(k, depth), encode(v, depth)] for k, v in dict.items(value)]}
+
+
+def _write_iterator(value: Iterator[Any], depth: int) -> Any:
+    taken = []
+    for item in value:
+        if len(taken) >= MAX_ITEMS:
+            raise TooLarge(f"an iterator of more than {MAX_ITEMS} items")
+        taken.append(encode(item, depth))
+    return {"g": taken}
+
+
+_Writer = Callable[[Any, int], Any]
+_WRITERS: dict[type, _Writer] = {
+    int: _write_int,
+    float: lambda v, _: {"f": float.hex(v)},
+    str: lambda v, _: str.__str__(v),
+    list: lambda v, d: _items(list.__iter__(v), d),
+    tuple: lambda v, d: {"t": _items(tuple.__iter__(v), d)},
+    set: lambda v, d: {"s": _items(set.__iter__(v), d)},
+    frozenset: lambda v, d: {"z": _items(frozenset.__iter__(v), d)},
+    dict: _write_dict,
+    bytes: lambda v, _: {"b": bytes.hex(v)},
+    bytearray: lambda v, _: {"a": bytearray.hex(v)},
+    complex: lambda v, _: {"c": [v.real.hex(), v.imag.hex()]},
+    range: lambda v, _: {"r": [v.start, v.stop, v.step]},
+    decimal.Decimal: lambda v, _: {"n": str(v)},
+    fractions.Fraction: lambda v, _: {"q": [hex(v.numerator), hex(v.denominator)]},
+    datetime.date: lambda v, _: {"day": v.isoformat()},
+    datetime.datetime: lambda v, _: {"time": v.isoformat()},
+}
+_BASES = (int, float, str, list, tuple, set, frozenset, dict, bytes)
+_ITERATORS = {
+    *(type(iter(sample)) for sample in ([], (), {}, set(), "", range(0))),  # type: ignore[call-overload]
+    *(map, filter, zip, enumerate, reversed, type({}.keys()), type({}.values()), type({}.items())),
+    *(type(_ for _ in ()), type(reversed([]))),
+}
+
+
+def _inherited_writer(kind: type) -> _Writer | None:
+    if kind in _ITERATORS:
+        return _write_iterator
+    for base in _BASES:
+        if issubclass(kind, base):
+            return _WRITERS[base]
+    return None
+
+
+# --- JSON -> plain data
+
+
+def decode(data: Any) -> Any:
+    """The value :func:`encode` stood for. Raises Malformed for anything it never writes."""
+    if isinstance(data, list):
+        return [decode(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if len(data) != 1:
+        raise Malformed("a tagged value has one key")
+    ((tag, body),) = data.items()
+    reader = _READERS.get(tag)
+    if reader is None:
+        raise Malformed("unknown tag")
+    try:
+        return reader(body)
+    except (TypeError, ValueError, ArithmeticError, AttributeError) as exc:
+        raise Malformed(f"bad {tag} value") from exc
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "i": lambda b: int(b, 16),
+    "f": lambda b: float.fromhex(b),
+    "t": lambda b: tuple(decode(b)),
+    "s": lambda b: set(decode(b)),
+    "z": lambda b: frozenset(decode(b)),
+    "d": lambda b: {decode(k): decode(v) for k, v in b},
+    "b": lambda b: bytes.fromhex(b),
+    "a": lambda b: bytearray.fromhex(b),
+    "c": lambda b: complex(float.fromhex(b[0]), float.fromhex(b[1])),
+    "r": lambda b: range(*b),
+    "g": lambda b: iter(decode(b)),
+    "n": lambda b: decimal.Decimal(b),
+    "q": lambda b: fractions.Fraction(int(b[0], 16), int(b[1], 16)),
+    "day": lambda b: datetime.date.fromisoformat(b),
+    "time": lambda b: datetime.datetime.fromisoformat(b),
+}
+
+
+# --- frames
+
+
+def pack(message: Any) -> bytes:
+    """``message`` (JSON-ready) as one frame."""
+    body = json.dumps(message, separators=(",", ":")).encode()
+    return _HEADER.pack(len(body)) + body
+
+
+def unpack(body: bytes) -> Any:
+    """The message in a frame's body. Raises Malformed."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as exc:
+        raise Malformed("no JSON") from exc
+
+
+def send(channel: socket.socket, message: Any) -> None:
+    """Write one frame. Raises OSError when the other end is gone."""
+    channel.sendall(pack(message))
+
+
+def receive(channel: socket.socket, limit: int, wait: Callable[[], None] | None = None) -> Any:
+    """Read one frame of at most ``limit`` bytes; ``wait`` is called before each read and may raise.
+
+    Raises Closed, Malformed or TooLarge.
+    """
+    (size,) = _HEADER.unpack(_exactly(channel, _HEADER.size, wait))
+    if size > limit:
+        raise TooLarge(f"a frame of {size} bytes, at most {limit} are read")
+    return unpack(_exactly(channel, size, wait))
+
+
+def _exactly(channel: socket.socket, count: int, wait: Callable[[], None] | None) -> bytes:
+    parts = bytearray()
+    while len(parts) < count:
+        if wait is not None:
+            wait()
+        try:
+            part = channel.recv(min(count - len(parts), 1 << 20))
+        except ConnectionError:
+            part = b""
+        if not part:
+            raise Closed("the channel was closed")
+        parts += part
+    return bytes(parts)
