@@ -24,12 +24,10 @@ from llmbench_mcp.cli import (
 )
 from llmbench_mcp.cli.invocation import Invocation
 from llmbench_mcp.cli.session import Session
+from llmbench_mcp.cli.usage import UsageError
 
 PROGRAM = "llmbench-mcp"
 _ANYWHERE = "--json and --data-dir may stand before or after the command."
-
-# Typer exports of its usage errors only this subclass.
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def execute(call: Invocation) -> int:
@@ -39,7 +37,7 @@ def execute(call: Invocation) -> int:
         code = build()(args=list(call.argv), prog_name=PROGRAM, standalone_mode=False, obj=Session(call))
     except typer.Abort:
         return exit_codes.INTERRUPTED
-    except _UsageError as error:
+    except UsageError as error:
         return _tell_usage(error, call)
     return code if isinstance(code, int) else exit_codes.OK
 
@@ -54,7 +52,8 @@ def _quiet_libraries() -> None:
 def _tell_usage(error: Exception, call: Invocation) -> int:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else PROGRAM
-    what = str(getattr(error, "message", "")) or str(error)
+    told = getattr(error, "format_message", error.__str__)
+    what = str(told())
     failures.tell("usage", what, f"See: {path} --help", call.as_json)
     return exit_codes.USAGE
 
@@ -106,6 +105,6 @@ def _root(  # noqa: PLR0913 - a command has one parameter per option
         sys.stdout.write(f"{__version__}\n")
         raise typer.Exit
     if read_only or toolsets is not None:
-        raise typer.BadParameter("--read-only and --toolsets go with serving MCP and with no command.")
+        raise UsageError("--read-only and --toolsets go with serving MCP and with no command.", context)
     if context.invoked_subcommand is None:
-        raise typer.BadParameter("A command is missing.", ctx=context)
+        raise UsageError("A command is missing.", context)

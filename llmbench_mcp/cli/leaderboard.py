@@ -51,7 +51,7 @@ def leaderboard(
 def _show_choice(here: Session, names: list[str]) -> None:
     from llmbench_mcp.cli import tables
 
-    listed = f"Several suites have results: {', '.join(names)}. Name one: llmbench-mcp leaderboard {names[0]}"
+    listed = f"Several suites have results: {', '.join(names)}. Name one: llmbench-mcp leaderboard SUITE"
     empty = "There are no results yet. Start a run: llmbench-mcp run start --model M --suite S"
     here.show({"suites_with_results": names}, lambda: [tables.literal(listed if names else empty)])
 

@@ -8,6 +8,7 @@ import typer
 
 from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.cli.session import session
+from llmbench_mcp.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from llmbench_mcp.app import App
@@ -64,7 +65,7 @@ def assign(
     from llmbench_mcp.cli import tables
 
     if none and endpoint:
-        raise typer.BadParameter("--none and an endpoint exclude each other.", ctx=context)
+        raise UsageError("--none and an endpoint exclude each other.", context)
     here = session(context)
 
     async def work(app: App) -> Model:

@@ -56,8 +56,8 @@ def parse_address(text: str) -> Address:
     _check_parts(parts)
     host = (parts.hostname or "").rstrip(".")
     default = 443 if parts.scheme == "https" else 80
-    path = _API_TAIL.sub("", parts.path.rstrip("/"))
-    return Address(parts.scheme, host, port or default, re.sub(r"/{2,}", "/", path))
+    path = _API_TAIL.sub("", re.sub(r"/{2,}", "/", parts.path).rstrip("/"))
+    return Address(parts.scheme, host, port or default, path)
 
 
 def _check_parts(parts: SplitResult) -> None:

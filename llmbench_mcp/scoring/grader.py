@@ -41,9 +41,9 @@ class Grader:
         await anyio.to_thread.run_sync(self._check, tasks)
 
     def _check(self, tasks: tuple[Task, ...]) -> None:
-        from llmbench_validators.registry import validator_types
+        from llmbench_validators.registry import types
 
-        known = validator_types()
+        known = types()
         for task in tasks:
             kind = task.validation.get("type")
             if kind not in known:

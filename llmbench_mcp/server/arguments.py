@@ -8,6 +8,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BeforeValidator, Field
 
 _TEXT_LIMIT = 2_000
+_JSON_LIMIT = 64_000
 _LIST_LIMIT = 500
 
 Limit = Annotated[int, Field(ge=1, le=50)]
@@ -30,6 +31,7 @@ def check_sizes(tool: str, arguments: dict[str, Any]) -> None:
         if isinstance(value, list) and len(value) > _LIST_LIMIT:
             raise ToolError(f"{tool}: {name} has {len(value)} entries. Give at most {_LIST_LIMIT}.")
         for text in value if isinstance(value, list) else [value]:
-            # A list sent as a JSON string may be as long as the list itself.
-            if isinstance(text, str) and len(text) > _TEXT_LIMIT and not text.startswith("["):
-                raise ToolError(f"{tool}: {name} is {len(text)} characters long. Give at most {_TEXT_LIMIT}.")
+            # A list may come as one JSON string.
+            most = _JSON_LIMIT if isinstance(text, str) and text.startswith("[") else _TEXT_LIMIT
+            if isinstance(text, str) and len(text) > most:
+                raise ToolError(f"{tool}: {name} is {len(text)} characters long. Give at most {most}.")

@@ -16,7 +16,10 @@ def slim_input(schema: dict[str, Any]) -> dict[str, Any]:
 
 def slim_output(schema: dict[str, Any] | None) -> dict[str, Any] | None:
     """A result schema without generated titles, docstrings and defaults."""
-    return None if schema is None else _slim(schema, drop=("default",))
+    if schema is None:
+        return None
+    slim: dict[str, Any] = _slim(schema, drop=("default",))
+    return slim
 
 
 def _slim(node: Any, drop: tuple[str, ...] = ()) -> Any:
@@ -40,5 +43,6 @@ def _without_null(node: dict[str, Any]) -> dict[str, Any]:
     arms = node.get("anyOf", [])
     real = [arm for arm in arms if arm != _NULL]
     if len(real) == 1 and len(arms) == 2:
-        return {key: value for key, value in node.items() if key != "anyOf"} | real[0]
+        kept: dict[str, Any] = {key: value for key, value in node.items() if key != "anyOf"}
+        return kept | real[0]
     return node

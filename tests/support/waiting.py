@@ -10,5 +10,5 @@ import anyio
 async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 30.0) -> None:
     """Return once ``condition`` holds; fail after ``seconds``. Looks in the database, which sends no events."""
     with anyio.fail_after(seconds):
-        while not await condition():
-            await anyio.sleep(0.01)  # noqa: ASYNC110 - another process or the database cannot set an Event here
+        while not await condition():  # noqa: ASYNC110 - another process or the database cannot set an Event here
+            await anyio.sleep(0.01)

@@ -8,6 +8,7 @@ everything. A correction ("wait, …", "actually, …") after the chosen place o
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ Rule = Literal["hash", "boxed", "tag", "json", "cue", "correction", "bare", "con
 MARKERS: frozenset[Rule] = frozenset({"hash", "boxed", "tag", "json"})
 MAX_CHARACTERS = 100_000
 _BARE_CHARACTERS = 80
+_MAX_SENTENCE = 1000
+_MOST = 20  # of one kind of place, counted from the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +58,10 @@ _CUE = re.compile(
     rf"|(?<![\w-])(?:answers?|{_FOREIGN}|final result)(?!\w)(?:\s*\([^)\n]*\))?\s*(?::|=|->|→)"
     rf"|(?<!\w)(?:{_FOREIGN})(?!\w)[^.\n:=!?;]{{0,40}}?{_LINK}\s*:?"
     rf"|(?:答案|答え|答|정답)\s*(?:是|为|為|は|은|:)\s*:?"
-    rf"|^\W*(?:the )?(?:final |correct )?answers?\W*$",
+    rf"|^[^\w\n]{{0,10}}(?:the )?(?:final |correct )?answers?[^\w\n]{{0,10}}$",
     re.IGNORECASE | re.MULTILINE,
 )
-_SENTENCE_END = re.compile(r"[.!?](?=[\s)\"'*\]]|\Z)(?<!\b[A-Z]\.)|[。！？\n;]")
+_SENTENCE_END = re.compile(r"[.!?](?=[\s)\"'*\]]|\Z)(?<!\b[A-Z]\.)|[。\uff01\uff1f\n;]")
 _CORRECTION = re.compile(
     r"(?<!\w)(?:wait|actually|correction|oops|sorry|hold on|hmm|on second thought|let me (?:re|correct|fix)\w*"
     r"|i made (?:a|an) (?:\w+ )?(?:mistake|error)|that(?:'s| is| was) (?:wrong|incorrect|not right))(?!\w)",
@@ -69,11 +72,11 @@ _CORRECTED = re.compile(
     re.IGNORECASE,
 )
 _CONCLUSION = re.compile(
-    r"(?:^|(?<=[.!?]\s))\W*(?:so|therefore|thus|hence|in total|altogether|in the end|consequently|overall"
+    r"(?:^|(?<=[.!?]\s))[^\w\n]{0,10}(?:so|therefore|thus|hence|in total|altogether|in the end|consequently|overall"
     r"|as a result|finally|in conclusion)\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEXT_QUESTION = re.compile(r"^\W*(?:question|q|problem|exercise|input|human|user)\s*\d*\s*:", re.I | re.M)
+_NEXT_QUESTION = re.compile(r"^[^\w\n]{0,10}(?:question|q|problem|exercise|input|human|user)\s*\d*\s*:", re.I | re.M)
 
 
 def candidates(text: str, prompt: str = "") -> Iterator[Candidate]:
@@ -87,19 +90,22 @@ def candidates(text: str, prompt: str = "") -> Iterator[Candidate]:
         text = text.replace(prompt.strip(), "\n")
     text = _first_answer_only(text)
     flat = plain(text)
-    marks = sorted([*_json_answers(text), *_markers(flat)], key=lambda place: place.end)
-    cues = list(_cues(flat))
+    marks = sorted([*_json_answers(text), *_markers(flat)], key=lambda place: place.end)[-_MOST:]
+    cues = list(_cues(flat))[-_MOST:]
     yield from _corrections(flat, marks, cues)
     for mark in reversed(marks):
         yield Candidate(plain(mark.text), mark.rule)
     for cue in reversed(cues):
-        yield Candidate(cue.text, cue.rule, not flat[cue.end :].strip())
+        yield _candidate(flat, cue)
     if len(flat.strip()) <= _BARE_CHARACTERS:
         yield Candidate(flat.strip(), "bare", at_end=True)
-    for match in reversed(list(_CONCLUSION.finditer(flat))):
-        end = _sentence_end(flat, match.end())
-        yield Candidate(flat[match.end() : end].strip(), "conclusion", not flat[end:].strip())
+    for place in reversed(list(_conclusions(flat))[-_MOST:]):
+        yield _candidate(flat, place)
     yield Candidate(flat, "rest", at_end=True)
+
+
+def _candidate(flat: str, place: _Place) -> Candidate:
+    return Candidate(place.text, place.rule, at_end=not flat[place.end :].strip(" \t\n*_$"))
 
 
 def sentences(text: str) -> list[str]:
@@ -116,11 +122,13 @@ def _split_sentences(text: str) -> Iterator[str]:
 
 
 def _first_answer_only(text: str) -> str:
-    for match in _NEXT_QUESTION.finditer(text):
-        before = text[: match.start()]
-        if any(True for _ in _markers(before)) or _CUE.search(before) or before.strip()[:1].isdigit():
-            return before
-    return text
+    cue = _CUE.search(text)
+    found = [cue.end()] if cue else []
+    found += [place.end for place in itertools.islice(_markers(text), 1)]
+    if text.lstrip()[:1].isdigit():
+        found.append(1)
+    match = _NEXT_QUESTION.search(text, min(found)) if found else None
+    return text[: match.start()] if match else text
 
 
 def _markers(flat: str) -> Iterator[_Place]:
@@ -174,25 +182,32 @@ def _cues(flat: str) -> Iterator[_Place]:
             yield _Place(match.start(), end, flat[start:end].strip(), "cue")
 
 
+def _conclusions(flat: str) -> Iterator[_Place]:
+    for match in _CONCLUSION.finditer(flat):
+        end = _sentence_end(flat, match.end())
+        yield _Place(match.start(), end, flat[match.end() : end].strip(), "conclusion")
+    if len(sentences(flat[:_MAX_SENTENCE])) == 1:
+        yield _Place(0, len(flat), flat[:_MAX_SENTENCE].strip(), "conclusion")
+
+
 def _sentence_end(text: str, start: int) -> int:
-    match = _SENTENCE_END.search(text, start)
-    return match.start() if match else len(text)
+    limit = min(len(text), start + _MAX_SENTENCE)
+    match = _SENTENCE_END.search(text, start, limit)
+    return match.start() if match else limit
 
 
 def _corrections(flat: str, marks: list[_Place], cues: list[_Place]) -> Iterator[Candidate]:
     """What the text says after taking its announced answer back."""
-    flat_marks = [mark for mark in marks if mark.rule != "json"]
-    if not flat_marks and not cues:
+    stated = [mark for mark in marks if mark.rule != "json"]
+    if not stated and not cues:
         return
-    last = max(place.end for place in [*flat_marks, *cues])
-    last_mark = max((mark.end for mark in flat_marks), default=-1)
-    if last_mark >= 0 and last > last_mark and _CORRECTION.search(flat, last_mark, last):
-        for cue in reversed([cue for cue in cues if cue.end > last_mark]):
-            yield Candidate(cue.text, "cue", not flat[cue.end :].strip())
+    last_mark = max((mark.end for mark in stated), default=len(flat))
+    later = [cue for cue in cues if cue.start > last_mark]
+    if later and _CORRECTION.search(flat, last_mark, later[-1].end):
+        yield from (_candidate(flat, cue) for cue in reversed(later))
+    last = max(place.end for place in [*stated, *cues])
     taken_back = _CORRECTION.search(flat, last)
-    if taken_back is None:
-        return
-    tail = flat[taken_back.end() :]
-    for match in reversed(list(_CORRECTED.finditer(tail))):
-        end = _sentence_end(tail, match.end())
-        yield Candidate(tail[match.end() : end].strip(), "correction", not tail[end:].strip())
+    for match in reversed(list(_CORRECTED.finditer(flat, taken_back.end()))[-_MOST:]) if taken_back else ():
+        end = _sentence_end(flat, match.end())
+        text = flat[match.end() : end].strip()
+        yield _candidate(flat, _Place(match.start(), end, text, "correction"))

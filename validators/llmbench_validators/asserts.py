@@ -57,6 +57,7 @@ class Proxy:
         self.last = ""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the candidate; its value, or its exception as the builtin type it derives from."""
         try:
             sent = wire.encode(list(args)), wire.encode(kwargs)
         except wire.NotPlain as exc:

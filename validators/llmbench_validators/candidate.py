@@ -59,7 +59,8 @@ def _load(channel: socket.socket, request: dict[str, Any]) -> Callable[..., Any]
         note = type(exc).__name__
     function = _find(module, request["function"])
     if function is None:
-        wire.send(channel, {"failed": "missing_function", "text": ""})
+        name = request["function"]
+        wire.send(channel, {"failed": "missing_function", "text": f"the code defines no function {name}"})
         return None
     wire.send(channel, {"ready": True, "async": inspect.iscoroutinefunction(function), "note": note})
     return function
@@ -132,7 +133,8 @@ def _answer(channel: socket.socket, function: Callable[..., Any], request: dict[
         reply = {"large": True}
     except BaseException as exc:  # noqa: BLE001 - the top of an untrusted program; everything is reported
         reply = _raised(exc)
-    wire.send(channel, reply)
+    frame = wire.pack(reply)
+    channel.sendall(frame if len(frame) <= wire.MAX_REPLY else wire.pack({"large": True}))
 
 
 def _raised(exc: BaseException) -> dict[str, Any]:

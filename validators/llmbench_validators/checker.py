@@ -11,6 +11,7 @@ outcome: ``{stages: {name: (passed, total)}, failure, findings, recycle}`` or ``
 from __future__ import annotations
 
 import contextlib
+import itertools
 import signal
 import socket
 import types
@@ -107,8 +108,10 @@ class _Grading:
         if stage["secret"]:
             self._findings.append(f"{stage['name']}: {len(failed)} of {len(results)} tests failed")
             return
-        for number, failure in failed:
-            self._findings.append(f"{stage['name']} test {number}: {failure.text}")
+        for failure, run in itertools.groupby(failed, key=lambda item: item[1]):
+            numbers = [number for number, _ in run]
+            which = f"test {numbers[0]}" if len(numbers) == 1 else f"tests {numbers[0]}-{numbers[-1]}"
+            self._findings.append(f"{stage['name']} {which}: {failure.text}")
 
     def _all_failed(self, stage: dict[str, Any], failure: asserts.Failure, done: int) -> list[Any]:
         return [failure] * (self._size(stage) - done)

@@ -16,16 +16,16 @@ MAX_TEXT = 400_000
 """Characters of an answer that are looked at; more is a model in a loop."""
 
 _PYTHON = frozenset({"python", "py", "python3", "py3", "python2", "pycon", "ipython", "sage", "cython"})
-_NOT_CODE = frozenset(
-    "bash sh shell zsh fish console powershell ps1 cmd bat output stdout text txt plaintext log json yaml yml toml"
-    " ini xml html markdown md diff csv makefile dockerfile math latex".split()
-)
+_SHELLS = frozenset({"bash", "sh", "shell", "zsh", "fish", "console", "powershell", "ps1", "cmd", "bat"})
+_DATA = frozenset({"json", "yaml", "yml", "toml", "ini", "xml", "html", "csv", "log", "diff"})
+_PROSE = frozenset({"output", "stdout", "text", "txt", "plaintext", "markdown", "md", "math", "latex"})
+_NOT_CODE = _SHELLS | _DATA | _PROSE
 _WRAPPERS = frozenset({"markdown", "md", "text", "txt", ""})
 _CODE_KEYS = ("code", "solution", "answer", "python", "completion", "implementation", "program", "content")
 _STARTS = re.compile(r"(?:async def|def|class|import|from|@)\b|@")
 _REFUSAL = re.compile(
-    r"\W*(?:i['’]?m (?:very |really )?sorry|sorry|i apologi[sz]e|unfortunately|as an ai|i (?:can(?:no|['’]?)t|"
-    r"won['’]?t|will not|am (?:not able|unable)|must decline|do not feel)|i['’]m (?:not able|unable))",
+    r"\W*(?:i'?m (?:very |really )?sorry|sorry|i apologi[sz]e|unfortunately|as an ai|i (?:cannot|can'?t|"
+    r"won'?t|will not|am (?:not able|unable)|must decline|do not feel)|i'm (?:not able|unable))",
     re.IGNORECASE,
 )
 _PRE = re.compile(r"<pre[^>]*>\s*(?:<code[^>]*>)?(.*?)(?:</code>\s*)?</pre>", re.DOTALL | re.IGNORECASE)
@@ -40,6 +40,14 @@ class Extraction:
     code: str
     extractor: str | None
     failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    """A block meant to be code that does not parse; ``closed`` by a fence of its own."""
+
+    code: str
+    closed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +89,27 @@ def _without_final_tokens(text: str) -> str:
 def _absence(text: str, remaining: str) -> str:
     if not text.strip():
         return "empty"
-    return "refusal" if _REFUSAL.match(remaining.strip()) else "no_code"
+    return "refusal" if _REFUSAL.match(remaining.strip().replace("\u2019", "'")) else "no_code"
 
 
 def _search(text: str, function: str) -> Extraction | None:
     """The first rule that finds the function wins; else the best that was found without it."""
     pieces = _whole(text, function)
-    broken: list[str] = []
+    broken: list[_Broken] = []
     if not pieces:
         pieces, broken = _fenced(text)
+    attempts = [block for block in broken if _names(block.code, function)]
     if not any(defines(piece.tree, function) for piece in pieces):
-        named = [piece for piece in _unfenced(text, function) if defines(piece.tree, function)]
-        pieces = named or pieces
-    if any(_substance(piece.tree) for piece in pieces) and not _better_broken(pieces, broken, function):
+        if any(block.closed for block in attempts):
+            return Extraction(attempts[-1].code, "fence", "syntax_error")
+        pieces = [piece for piece in _unfenced(text, function) if defines(piece.tree, function)] or pieces
+        if attempts and not any(defines(piece.tree, function) for piece in pieces):
+            return Extraction(attempts[-1].code, "fence", "syntax_error")
+    if any(_substance(piece.tree) for piece in pieces):
         return _joined(pieces, function)
     if broken:
-        return Extraction(_most_likely(broken, function), "fence", "syntax_error")
-    if _looks_like_code(text, function):
-        return Extraction(text, "raw", "syntax_error")
-    return None
+        return Extraction(broken[-1].code, "fence", "syntax_error")
+    return Extraction(text, "raw", "syntax_error") if _names(text, function) else None
 
 
 # --- the ways an answer can hold code
@@ -135,10 +145,10 @@ def _strings(data: dict[str, object]) -> Iterator[str]:
     return (value for key in ordered if isinstance(value := data[key], str))
 
 
-def _fenced(text: str, depth: int = 0) -> tuple[list[_Piece], list[str]]:
+def _fenced(text: str, depth: int = 0) -> tuple[list[_Piece], list[_Broken]]:
     """Blocks that parse, and those that were meant to be code and do not."""
     pieces: list[_Piece] = []
-    broken: list[str] = []
+    broken: list[_Broken] = []
     for block in fences.blocks(text):
         piece = _block_piece(block)
         if piece is not None:
@@ -148,13 +158,15 @@ def _fenced(text: str, depth: int = 0) -> tuple[list[_Piece], list[str]]:
             pieces += inner_pieces
             broken += inner_broken
         elif block.language not in _NOT_CODE and block.text.strip():
-            broken.append(block.text)
+            broken.append(_Broken(block.text, bool(block.ends)))
     return pieces, broken
 
 
 def _block_piece(block: fences.Block) -> _Piece | None:
     """The block as Python; where its first closing fence cuts a string in two, a later one is tried."""
     rule = "fence" if block.language in _PYTHON or not block.language else f"fence:{block.language}"
+    if block.language in _SHELLS:  # ``cat > a.py`` is valid Python too
+        return None
     for end in (block.ends or (len(block.lines),))[:_MAX_TRIES]:
         piece = _piece(block.until(end), rule)
         if piece is not None:
@@ -293,23 +305,6 @@ def _source(code: str, node: ast.stmt) -> str:
     return "\n".join(code.split("\n")[first - 1 : node.end_lineno])
 
 
-# --- code that does not parse
-
-
-def _better_broken(pieces: list[_Piece], broken: list[str], function: str) -> bool:
-    """A block that tries to define the function beats blocks that parse and have nothing to do with it."""
-    if any(defines(piece.tree, function) for piece in pieces):
-        return False
-    return any(_names(code, function) for code in broken)
-
-
 def _names(code: str, function: str) -> bool:
-    return re.search(rf"\bdef\s+{re.escape(function)}\b", code) is not None
-
-
-def _most_likely(broken: list[str], function: str) -> str:
-    return next((code for code in reversed(broken) if _names(code, function)), broken[-1])
-
-
-def _looks_like_code(text: str, function: str) -> bool:
-    return re.search(rf"^\s*(?:async\s+)?def\s+{re.escape(function)}\s*\(", text, re.MULTILINE) is not None
+    """Whether text tries to define the function, parse or not."""
+    return re.search(rf"^\s*(?:async\s+)?def\s+{re.escape(function)}\b", code, re.MULTILINE) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,9 @@ from llmbench_validators.answers import MARKERS, Candidate
 from llmbench_validators.numbers import Number, find_numbers, whole_number, word_number
 
 _EQUALS = re.compile(r"[=≈]|(?<!\w)equals(?!\w)", re.IGNORECASE)
-_REASON = re.compile(r"(?:,\s|\s)(?:because|since|as|so that|where|when|which|after|given|for|check)\b|,\s|\(|\s-\s")
+_REASON = re.compile(
+    r"(?:,\s|\s)(?:because|since|as|so that|where|when|which|after|given|for|check)\b|,\s|\(|\s-\s(?![0-9])"
+)
 _ADVERBS = (
     r"[\s(*_\"'{]*(?:(?:that|about|around|approximately|roughly|exactly|only|just|now|actually|simply|still"
     r"|a total of|equal to|also|therefore|then|thus|x|indeed)\s+){0,3}[\s(*_\"'{≈~]*"
@@ -20,9 +23,14 @@ _COPULA = re.compile(
     r"(?<!\w)(?:is|are|was|were|be|equals?|has|have|had|makes?|gives?|get|gets|needs?|takes?|costs?|pays?|will)(?!\w)",
     re.IGNORECASE,
 )
-_NEGATED = re.compile(r"(?:\bnot|n't|\bnever|\bneither|\bnor|\brather than|\binstead of)\s+(?:\w+\s+){0,2}\Z", re.I)
-_ALTERNATIVE = re.compile(r"(?:[^\W\d_]+\s+){0,2}(?:or|to|and|oder|ou|bis|-|/|until|±)(?:\s+\w+){0,2}\s*-?\s*\Z", re.I)
-_OPERATOR = re.compile(r"\s*(?:[*×x+/÷·^]|-)\s*\Z")
+_NEGATED = re.compile(
+    r"(?:\bnot|n't|\bnever|\bneither|\bnor|\brather than|\binstead of)\s+(?:(?!but\b)[^\W\d_]+\s+){0,2}\Z", re.I
+)
+_ALTERNATIVE = re.compile(
+    r"(?:[^\W\d_]+\s+){0,2}(?:or|to|and|oder|ou|bis|-|/|until|±)(?:\s+(?:about|maybe|even|possibly|perhaps|rather))?\s*-?\s*\Z",
+    re.I,
+)
+_OPERATOR = re.compile(r"\s*(?:[*\u00d7x+/÷·^]|-)\s*\Z")
 _SPACED_GROUPS = re.compile(r"(?<![0-9.,])(?<![0-9.,] )([0-9]{1,3}(?: [0-9]{3})+)(?![0-9])(?! [0-9])")
 
 
@@ -103,7 +111,7 @@ def _after_equals(text: str, numbers: list[Number]) -> list[Number]:
 
 def _unless_several(text: str, numbers: list[Number], *, strict: bool) -> Pick:
     first = numbers[0]
-    for previous, number in zip(numbers, numbers[1:], strict=False):
+    for previous, number in itertools.pairwise(numbers):
         between = text[previous.end : number.start]
         if number.value == first.value and number.value is not None:
             continue
@@ -127,12 +135,16 @@ def _conclusion(text: str) -> Pick | None:
     numbers = find_numbers(text)
     after = _after_equals(text, numbers)
     if after:
-        return _unless_several(text, after[:2], strict=False)
+        return _settled(_unless_several(text, after[:2], strict=False))
     for match in reversed(list(_COPULA.finditer(text))):
         following = [number for number in numbers if number.start >= match.end()]
         if following and _DIRECT.fullmatch(text[match.end() : following[0].start]):
-            return _unless_several(text, following, strict=False)
+            return _settled(_unless_several(text, following, strict=False))
     return None
+
+
+def _settled(pick: Pick) -> Pick | None:
+    return pick if pick.value is not None else None
 
 
 def _last(text: str) -> Pick | None:

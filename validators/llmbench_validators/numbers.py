@@ -21,7 +21,8 @@ _NUMBER = re.compile(
       | (?P<digits>{_DIGITS})? (?P<decimals>\.[0-9]+)? )
     (?: /(?P<below>[0-9]+)(?![0-9/]|[.,][0-9]) )?
     (?: [eE](?P<e>[-+]?[0-9]+)(?![0-9A-Za-z]) )?
-    (?: \s*(?:[x×*·]\s*10\s*)\^\s*\{{?\s*(?P<ten>[-+]?[0-9]+)\s*\}}? | \^\{{?(?P<power>[-+]?[0-9]+)\}}? )?
+    (?: \s{{0,3}}[x\u00d7*·]\s{{0,3}}10\s{{0,3}}\^\s{{0,3}}\{{?\s{{0,3}}(?P<ten>[-+]?[0-9]+)\s{{0,3}}\}}?
+      | \^\{{?(?P<power>[-+]?[0-9]+)\}}? )?
     """,
     re.VERBOSE,
 )
@@ -36,7 +37,10 @@ _SCALES = {
     "trillion": 10**12,
 }
 _PERCENT = re.compile(r"\s*(?:%|per\s?cent\b|percentage points?\b)", re.IGNORECASE)
-_NOT_ALONE_AFTER = re.compile(r"\s*[*·×]?\s*[√π]|[A-Za-z]?\^|[xyznie](?![A-Za-z0-9])|_|!(?=\s*[-+*/=<])|\\|[:/.][0-9]")
+_MARKER_TAIL = re.compile(r"[.)][ \t]+\S")
+_NOT_ALONE_AFTER = re.compile(
+    r"\s{0,3}[*·\u00d7]?\s{0,3}[√π]|[A-Za-z]?\^|[xyznie](?![A-Za-z0-9])|_|!(?=\s*[-+*/=<])|\\|[:/.][0-9]"
+)
 _NOT_ALONE_BEFORE = re.compile(r"(?:[A-Za-z_^√π\\]-?|[√^]\s*[{(]?\s*-?|±\s*|[0-9][:/]?|\.)\Z")
 
 
@@ -103,8 +107,9 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
 def _is_list_marker(text: str, start: int, end: int) -> bool:
     if text[start:end].find(".") > 0 and not text[end - 1].isdigit():
         return False
-    line_start = text.rfind("\n", 0, start) + 1
-    return not text[line_start:start].strip() and re.match(r"[.)][ \t]+\S", text[end:]) is not None
+    head = text[max(0, start - 20) : start]
+    indent = head[head.rfind("\n") + 1 :] if "\n" in head or start <= len(head) else "far"
+    return not indent.strip() and _MARKER_TAIL.match(text, end) is not None
 
 
 def _tainted(text: str, start: int, end: int) -> bool:
@@ -141,31 +146,36 @@ def _raised(value: Fraction, match: re.Match[str]) -> Fraction | None:
 
 def _sign_at(text: str, start: int) -> int | None:
     """Where a minus sign that belongs to the number begins; None for none, a bullet, a range or a subtraction."""
-    head = text[:start].rstrip(" ")
-    if not head.endswith("-"):
+    head = text[max(0, start - 12) : start]
+    sign = len(head.rstrip(" ")) - 1
+    if sign < 0 or head[sign] != "-":
         return None
-    gap = start - len(head)
-    before = head[:-1]
+    at = start - len(head) + sign
+    before = head[:sign]
     previous = before.rstrip(" \t")
-    spaced = len(previous) < len(before)
-    if gap:
-        return len(head) - 1 if previous.endswith(("=", "≈")) else None
-    if not previous or previous.endswith("\n"):
-        return len(head) - 1
+    if sign != len(head) - 1:  # "- 7": a bullet or a dash, a sign only after an equals sign
+        return at if previous.endswith(("=", "≈")) else None
+    return None if _continues(previous, spaced=len(previous) < len(before)) else at
+
+
+def _continues(previous: str, *, spaced: bool) -> bool:
+    """Whether a minus after ``previous`` subtracts or joins instead of marking a negative number."""
+    if not previous:
+        return False
     last = previous[-1]
-    if last.isdigit() or last in ")]%!" or (last == "}" and not spaced):
-        return None
-    if last.isalpha() and not spaced:
-        return None
-    return len(head) - 1
+    if last.isdigit() or last in ")]%!":
+        return True
+    return not spaced and (last.isalpha() or last == "}")
 
 
 _UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: value for value, word in enumerate(_UNITS)} | {word: 10 * value for value, word in enumerate(_TENS, 2)}
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
+    *("ten", "eleven", "twelve", "thirteen", "fourteen"),
+    *("fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_WORDS = {word: value for value, word in enumerate(_UNITS)}
+_WORDS |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
 
 
 def word_number(text: str) -> int | None:

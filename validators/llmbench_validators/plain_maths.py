@@ -16,21 +16,21 @@ _CHARACTERS = str.maketrans(
         "\u00a0": "\u202f",
         "\u2009": "\u202f",
         "\u2007": "\u202f",
-        "’": "'",
+        "\u2019": "'",
         "∙": "·",
         "⋅": "·",
-        "：": ":",
-        "％": "%",
+        "\uff1a": ":",
+        "\uff05": "%",
     }
 )
-_BRACED = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
+_BRACED = r"\{((?:[^{}]|\{[^{}]*\}){0,400})\}"
 _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mbox|textrm)\s*" + _BRACED), r" \1 "),
     (re.compile(r"\\[dtc]?frac\s*\{\s*(-?[0-9.,]+)\s*\}\s*\{\s*(-?[0-9.,]+)\s*\}"), r" \1/\2 "),
     (re.compile(r"\\[dtc]?frac\s*([0-9])\s*([0-9])(?![0-9])"), r" \1/\2 "),
-    (re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree\b|°"), " "),
+    (re.compile(r"\^\s{0,3}\{?\s{0,3}\\circ\s{0,3}\}?|\\degree\b|°"), " "),
     (re.compile(r"\\(?:left|right|displaystyle|boldsymbol)\b\s*"), ""),
-    (re.compile(r"\\(?:times|cdot)\b"), "×"),
+    (re.compile(r"\\(?:times|cdot)\b"), "\u00d7"),
     (re.compile(r"\\(?:approx|simeq|sim)\b"), "≈"),
     (re.compile(r"\\div\b"), "÷"),
     (re.compile(r"\\pm\b"), "±"),
@@ -52,6 +52,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=[0-9])['_](?=[0-9]{3}(?![0-9]))"), ","),
     (re.compile(r"\u202f"), " "),
 )
+_LONG_GAP = re.compile(r"\s{5,}")  # shortened, so that no pattern meets a run of blanks it could be slow on
 _VULGAR = re.compile(r"[¼-¾⅐-⅞]")
 _RAISED = re.compile(r"(?<=[0-9A-Za-z)])[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 
@@ -59,9 +60,10 @@ _RAISED = re.compile(r"(?<=[0-9A-Za-z)])[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+"
 def plain(text: str) -> str:
     """The text with numbers, minus signs, fractions, currency and emphasis in their plainest spelling.
 
-    ``\\boxed`` is left alone. Grouped digits keep a comma whatever their separator was; ``×10⁸`` becomes
-    ``×10^8``; units and words stay.
+    ``\\boxed`` is left alone. Grouped digits keep a comma whatever their separator was; a raised
+    ``⁸`` becomes ``^8``; units and words stay.
     """
+    text = _LONG_GAP.sub(lambda match: "\n\n\n" if "\n" in match[0] else "   ", text)
     text = _VULGAR.sub(_unvulgar, unicodedata.normalize("NFC", text))
     text = _RAISED.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
     text = "".join(_digit(char) for char in text.translate(_CHARACTERS))

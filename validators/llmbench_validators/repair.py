@@ -14,8 +14,10 @@ _NAME = "<answer>"
 for _category in (SyntaxWarning, DeprecationWarning):
     warnings.filterwarnings("ignore", category=_category, module=re.escape(_NAME))
 
-SPECIAL_TOKEN = re.compile(r"<\|[\w▁ ]{1,40}\|>|<｜[\w▁ ]{1,40}｜>|</?s>|<(?:end_of_turn|start_of_turn|eos|bos|pad)>")
-_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "‚": "'", "«": '"', "»": '"'})
+# Both the plain bar and the full-width one (U+FF5C, with U+2581 for blanks) are in use.
+SPECIAL_TOKEN = re.compile("<[|\uff5c][\\w\u2581 ]{1,40}[|\uff5c]>|</?s>|<(?:end_of_turn|start_of_turn|eos|bos|pad)>")
+_DOUBLE, _SINGLE = "\u201c\u201d\u201e\u00ab\u00bb", "\u2018\u2019\u201a"
+_QUOTES = str.maketrans(dict.fromkeys(_DOUBLE, '"') | dict.fromkeys(_SINGLE, "'"))
 _BLANKS = str.maketrans({"\u00a0": " ", "\u2007": " ", "\u202f": " ", "\u3000": " "})
 _INVISIBLE = dict.fromkeys(map(ord, "\ufeff\u200b\u200c\u200d\u2060"))
 _PROMPT = re.compile(r"(>>>|\.\.\.)( |$)")

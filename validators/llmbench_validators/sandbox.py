@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import socket
 import subprocess
 import threading
 from typing import Any
@@ -129,7 +128,7 @@ def require(level: str) -> None:
 
     The default is ``full``; the environment variable LLMBENCH_MIN_ISOLATION sets it for a process.
     """
-    global _minimum  # noqa: PLW0603 - one setting a process
+    global _minimum
     if level not in LEVELS:
         raise ValueError(f"isolation level {level!r} is unknown; choose {', '.join(LEVELS)}")
     _minimum = level

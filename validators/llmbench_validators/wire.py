@@ -16,6 +16,8 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
+MAX_REPLY = 8 << 20
+"""Bytes a candidate's reply may take, header included; an honest sender keeps to it."""
 MAX_DEPTH = 80
 MAX_ITEMS = 2_000_000
 _SAFE_INT = 1 << 53

@@ -26,12 +26,14 @@ CONFINEMENT_FAILED = 71
 
 _MAX_ORDER = 1 << 16
 # Modules answers use most: loaded once, shared by every fork.
-_WARM = """
-abc array ast asyncio base64 bisect calendar cmath collections.abc contextlib copy csv dataclasses datetime
-decimal difflib enum fractions functools hashlib heapq html inspect io itertools json keyword locale logging math
-numbers operator os pathlib pprint queue random re secrets shlex statistics string struct tempfile textwrap
-threading time traceback types typing unicodedata unittest uuid warnings zlib
-""".split()
+_WARM = (
+    *("abc", "array", "ast", "asyncio", "base64", "bisect", "calendar", "cmath", "collections.abc", "contextlib"),
+    *("copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools", "hashlib"),
+    *("heapq", "html", "inspect", "io", "itertools", "json", "keyword", "locale", "logging", "math", "numbers"),
+    *("operator", "os", "pathlib", "pprint", "queue", "random", "re", "secrets", "shlex", "statistics", "string"),
+    *("struct", "tempfile", "textwrap", "threading", "time", "traceback", "types", "typing", "unicodedata"),
+    *("unittest", "uuid", "warnings", "zlib"),
+)
 
 
 def main(descriptor: int) -> None:
@@ -137,8 +139,8 @@ class _Nursery:
                 kill(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
         _reap_strays()
-        clean = all([_remove(entry.path) for entry in os.scandir(self._folder)])
-        return {"status": status, "killed": not ended, "clean": clean}
+        left = [entry.path for entry in os.scandir(self._folder) if not _remove(entry.path)]
+        return {"status": status, "killed": not ended, "clean": not left}
 
 
 def _ends_by_itself(pid: int, grace_s: float) -> bool:
@@ -179,5 +181,6 @@ def _remove(path: str) -> bool:
     try:
         shutil.rmtree(path)
     except (OSError, RecursionError):
-        subprocess.run(["rm", "-rf", "--", path], check=False, stdin=subprocess.DEVNULL)  # noqa: S607
+        command = ["/bin/rm", "-rf", "--", path]  # copes with trees too deep for the library
+        subprocess.run(command, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - our own folder
     return not os.path.lexists(path)

@@ -1,0 +1,39 @@
+"""The tools, one module each."""
+
+from __future__ import annotations
+
+from llmbench_mcp.server.spec import ToolSpec
+
+
+def every_tool() -> tuple[ToolSpec, ...]:
+    """All tools in the order an agent meets them."""
+    from llmbench_mcp.server.tools import (
+        endpoint_add,
+        endpoint_list,
+        gpu_stats,
+        leaderboard_query,
+        model_assign,
+        model_list,
+        models_discover,
+        run_cancel,
+        run_results,
+        run_start,
+        run_status,
+        suite_list,
+    )
+
+    modules = (
+        endpoint_list,
+        endpoint_add,
+        models_discover,
+        model_list,
+        model_assign,
+        suite_list,
+        run_start,
+        run_status,
+        run_results,
+        run_cancel,
+        leaderboard_query,
+        gpu_stats,
+    )
+    return tuple(module.TOOL for module in modules)

@@ -1,0 +1,104 @@
+"""``executor run | status | stop``."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from llmbench_mcp.cli import output
+from llmbench_mcp.cli.session import session
+
+if TYPE_CHECKING:
+    from llmbench_mcp.app import App
+    from llmbench_mcp.store.leases import LeaseView
+
+
+def run(context: typer.Context) -> None:
+    """Do queued work in the foreground until idle. SIGTERM or Ctrl-C: finish what is in flight, then leave."""
+    here = session(context)
+    _log_to_stderr()
+    held = here.use(_run_draining)
+    here.show({"ran": held}, lambda: [] if held else [_taken()])
+
+
+def _taken() -> Any:
+    from llmbench_mcp.cli.tables import literal
+
+    return literal("Another executor works on this data directory already; nothing to do.")
+
+
+def _log_to_stderr() -> None:
+    """Lines with UTC time and level; the process that spawned us sends stderr to a file."""
+    import logging
+    import time
+
+    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter)
+    logging.getLogger().addHandler(handler)
+    logging.getLogger("llmbench_mcp").setLevel(logging.INFO)
+
+
+async def _run_draining(app: App) -> bool:
+    """Run the executor; the first signal drains it, a second one cancels what is in flight."""
+    import anyio
+
+    async def heed(scope: anyio.CancelScope) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            asked = False
+            async for _ in signals:
+                if asked:
+                    scope.cancel()
+                asked = True
+                app.executor.drain()
+
+    held = True
+    async with anyio.create_task_group() as group:
+        group.start_soon(heed, group.cancel_scope)
+        held = await app.executor.run()
+        group.cancel_scope.cancel()
+    return held
+
+
+def status(context: typer.Context) -> None:
+    """Say whether an executor works on this data directory."""
+    from llmbench_mcp.cli import tables
+
+    here = session(context)
+
+    async def work(app: App) -> LeaseView | None:
+        return await app.executors.view()
+
+    held = here.use(work)
+    log = here.settings().log_dir / "executor.log"
+    here.show({"executor": held, "log": log}, lambda: [tables.literal(_state(held)), tables.literal(f"Log: {log}")])
+
+
+def _state(held: LeaseView | None) -> str:
+    if held is None:
+        return "No executor has worked on this data directory yet; starting a run starts one."
+    who = f"process {held.pid} on {held.host}, version {held.version}, since {held.acquired_at}"
+    return f"An executor works: {who}." if held.alive else f"No executor works now; the last was {who}."
+
+
+def stop(context: typer.Context) -> None:
+    """Ask the executor to finish what is in flight and leave. Queued work stays for the next one."""
+    from llmbench_mcp.cli import tables
+
+    here = session(context)
+
+    async def work(app: App) -> LeaseView | None:
+        return await app.executors.stop()
+
+    asked = here.use(work)
+    told = f"Asked process {asked.pid} to leave." if asked else "No executor works on this machine now."
+    here.show({"asked": asked}, lambda: [tables.literal(told)])
+    if asked:
+        output.note("It leaves when the attempt in flight is done.")
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {"run": run, "status": status, "stop": stop}

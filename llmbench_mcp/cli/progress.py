@@ -1,0 +1,104 @@
+"""Progress of a run on stderr: a live bar on a terminal, a line every few attempts elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from llmbench_mcp.cli import figures, output
+from llmbench_mcp.domain.run import Run
+from llmbench_mcp.domain.text import one_line
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+_PLAIN_LINES = 10
+
+
+class Progress(Protocol):
+    """Shows a run while the block lasts; call it with every step."""
+
+    def __enter__(self) -> Self:
+        """Start showing."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        """Stop showing."""
+        ...
+
+    async def __call__(self, run: Run) -> None:
+        """Show this state."""
+        ...
+
+
+def progress() -> Progress:
+    """The display that fits stderr."""
+    return LiveProgress() if sys.stderr.isatty() else PlainProgress()
+
+
+def counts(run: Run) -> str:
+    """Passed, failed and errors so far."""
+    errors = f", {run.errors} errors" if run.errors else ""
+    return f"{run.passed} passed, {run.done - run.passed} failed{errors}"
+
+
+def step(run: Run) -> str:
+    """What is being done now."""
+    job = next((job for job in run.jobs if job.state in ("running", "loading")), None)
+    if job is None:
+        return run.state
+    return one_line(f"{job.model}: {job.step or job.state}", 50)
+
+
+class LiveProgress:
+    """A bar with done and planned, passed and failed, the current step and the time left."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bars
+
+        text = [TextColumn(f"{{task.fields[{name}]}}", markup=False) for name in ("counts", "left", "step")]
+        columns = (BarColumn(30), MofNCompleteColumn(), *text[:1], TimeElapsedColumn(), *text[1:])
+        self._bars = Bars(*columns, console=output.console(sys.stderr))
+        self._task: TaskID = self._bars.add_task("", total=None, counts="", left="", step="starting")
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    async def __call__(self, run: Run) -> None:
+        """Move the bar."""
+        left = f"about {figures.duration(run.eta_s)} left" if run.eta_s else ""
+        facts = {"counts": counts(run), "left": left, "step": step(run)}
+        self._bars.update(self._task, total=run.planned, completed=run.done + run.errors, **facts)
+
+
+class PlainProgress:
+    """Lines, about ten for a whole run."""
+
+    def __init__(self) -> None:
+        self._told: tuple[int, str] = (-1, "")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    async def __call__(self, run: Run) -> None:
+        """Say it when enough has changed."""
+        finished = run.done + run.errors
+        tenth = finished * _PLAIN_LINES // max(1, run.planned)
+        if (tenth, run.state) != self._told:
+            self._told = (tenth, run.state)
+            output.note(f"{run.state}: {finished} of {run.planned} done, {counts(run)}; {step(run)}")

@@ -1,0 +1,78 @@
+"""``run results``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from llmbench_mcp.cli import figures, output
+from llmbench_mcp.cli.session import Session, session
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from llmbench_mcp.app import App
+    from llmbench_mcp.domain.attempt import AttemptRecord
+
+
+def results(  # noqa: PLR0913 - a command has one parameter per option
+    context: typer.Context,
+    run_id: Annotated[str, typer.Argument(metavar="ID")],
+    only_failed: Annotated[bool, typer.Option("--only-failed", help="Leave out what passed.")] = False,
+    failure: Annotated[str | None, typer.Option(help="Only this failure, e.g. wrong_answer.", metavar="WORD")] = None,
+    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
+    suite: Annotated[str | None, typer.Option(help="Only this suite.")] = None,
+    attempt: Annotated[int | None, typer.Option(help="Show this one with the answer.", metavar="N")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 100,
+    offset: Annotated[int, typer.Option(min=0, help="How many to skip.")] = 0,
+) -> None:
+    """List the attempts of a run, or show one with what the model answered."""
+    from llmbench_mcp.cli import shapes, tables
+    from llmbench_mcp.store.attempts import AttemptFilter
+
+    here = session(context)
+    if attempt is not None:
+        _show_one(here, run_id, attempt)
+        return
+    wanted = AttemptFilter(model, suite, failure, only_failed)
+
+    async def work(app: App) -> tuple[list[AttemptRecord], int]:
+        return await app.runs.results(run_id, wanted, limit, offset)
+
+    found, total = here.use(work)
+    document = {"run": run_id, "total": total, "attempts": [shapes.attempt(record) for record in found]}
+    remark = tables.literal(f"{len(found)} of {total} shown. One with its answer: run results {run_id} --attempt N")
+    here.show(document, lambda: [*([tables.attempts(found)] if found else []), remark])
+
+
+def _show_one(here: Session, run_id: str, number: int) -> None:
+    from llmbench_mcp.cli import shapes
+
+    async def work(app: App) -> AttemptRecord:
+        return await app.runs.attempt(run_id, number)
+
+    record = here.use(work)
+    here.show({"run": run_id, "attempt": shapes.attempt(record, with_text=True)}, lambda: _render(record))
+
+
+def _render(record: AttemptRecord) -> Iterable[RenderableType]:
+    from rich.panel import Panel
+    from rich.text import Text
+
+    from llmbench_mcp.cli import tables
+
+    yield tables.attempts([record])
+    for finding in record.facts.get("findings", ()):
+        yield tables.literal(f"- {finding}")
+    facts = {name: value for name, value in record.facts.items() if name not in ("findings", "message")}
+    yield tables.table("", ("!Fact", "Value"), [(name, _fact(value)) for name, value in facts.items()])
+    for title, text in (("Reasoning", record.reasoning_text), ("Answer", record.completion_text)):
+        if text:
+            yield Panel(Text(output.long_text(text)), title=f"{title} of the model, {len(text)} characters")
+
+
+def _fact(value: object) -> str:
+    numeric = isinstance(value, int | float) and not isinstance(value, bool)
+    return figures.number(value) if numeric else str(value)  # type: ignore[arg-type]  # numeric says so

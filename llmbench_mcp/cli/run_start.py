@@ -1,0 +1,93 @@
+"""``run start``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from llmbench_mcp.cli import exit_codes, figures, output
+from llmbench_mcp.cli.run_view import is_clean, render_run
+from llmbench_mcp.cli.session import Session, session
+from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.run import RunRequest
+
+if TYPE_CHECKING:
+    from llmbench_mcp.app import App
+    from llmbench_mcp.services.runs import RunPreview, Started
+
+Model = Annotated[list[str], typer.Option("--model", help="Name, id or name@endpoint; may be repeated.")]
+SuiteName = Annotated[list[str], typer.Option("--suite", help="May be repeated; see suites.")]
+
+
+def start(  # noqa: PLR0913 - a command has one parameter per option
+    context: typer.Context,
+    model: Model,
+    suite: SuiteName,
+    endpoint: Annotated[str | None, typer.Option(help="Run there instead of where the models are assigned.")] = None,
+    repeats: Annotated[int, typer.Option(help="How often each task is asked.")] = 1,
+    temperature: Annotated[float, typer.Option()] = 0.0,
+    top_p: Annotated[float | None, typer.Option()] = None,
+    seed: Annotated[int, typer.Option()] = 0,
+    max_tokens: Annotated[int | None, typer.Option(help="Token budget of an answer, instead of the task's.")] = None,
+    priority: Annotated[int, typer.Option(help="-100 to 100; higher runs earlier.")] = 0,
+    key: Annotated[str | None, typer.Option(help="Idempotency key: the same key gives the same run.")] = None,
+    keep_loaded: Annotated[bool, typer.Option("--keep-loaded", help="Do not unload the model at the end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, do nothing.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Show progress until the end; Ctrl-C leaves the run on.")] = False,
+) -> int:
+    """Start a run; a background process does the work."""
+    sampling = Sampling(temperature, top_p, seed, max_tokens)
+    request = RunRequest(tuple(model), tuple(suite), endpoint, repeats, sampling, priority, key, keep_loaded)
+    here = session(context)
+    if dry_run:
+        return _preview(here, request)
+    return _start(here, request, wait)
+
+
+def _preview(here: Session, request: RunRequest) -> int:
+    from llmbench_mcp.cli import tables
+
+    async def work(app: App) -> RunPreview:
+        return await app.runs.preview(request)
+
+    plan = here.use(work)
+    told = (
+        f"Would ask {plan.attempts} times, with {plan.loads} model loads: {', '.join(plan.jobs)}."
+        f" Estimate: {figures.duration(plan.estimate_s)}. Nothing was started."
+    )
+    here.show({"dry_run": plan}, lambda: [tables.literal(told)])
+    return exit_codes.OK
+
+
+def _start(here: Session, request: RunRequest, wait: bool) -> int:
+    from llmbench_mcp.cli import shapes
+
+    async def work(app: App) -> Started:
+        started = await app.runs.start(request)
+        if not wait:
+            return started
+        return await _follow(app, started)
+
+    started = here.use(work)
+    run = started.run
+    document = {"run": shapes.run(run), "created": started.created, "estimate_s": started.estimate_s}
+    here.show(document, lambda: render_run(run))
+    return exit_codes.RUN_NOT_CLEAN if wait and not is_clean(run) else exit_codes.OK
+
+
+async def _follow(app: App, started: Started) -> Started:
+    from dataclasses import replace
+
+    import anyio
+
+    from llmbench_mcp.cli.progress import progress
+
+    run_id = started.run.id
+    output.note(f"Run {run_id}: {started.run.planned} attempts, estimate {figures.duration(started.estimate_s)}.")
+    try:
+        with progress() as display:
+            return replace(started, run=await app.runs.follow(run_id, display))
+    except anyio.get_cancelled_exc_class():
+        output.note(f"The run goes on. See it: llmbench-mcp run status {run_id}; stop it: run cancel {run_id}")
+        raise

@@ -1,0 +1,83 @@
+"""``run start | status | results | cancel | list``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from llmbench_mcp.cli.run_results import results
+from llmbench_mcp.cli.run_start import start
+from llmbench_mcp.cli.run_view import is_clean, render_run
+from llmbench_mcp.cli.session import session
+
+if TYPE_CHECKING:
+    from llmbench_mcp.app import App
+    from llmbench_mcp.domain.run import Run
+
+
+def status(
+    context: typer.Context,
+    run_id: Annotated[str, typer.Argument(metavar="ID")],
+    wait: Annotated[float, typer.Option(min=0, help="Wait up to so many seconds for its end.", metavar="S")] = 0,
+) -> int:
+    """Show how far a run is. Exit code 3 when waited for and it ended cancelled, failed or with errors."""
+    from llmbench_mcp.cli import exit_codes, shapes
+    from llmbench_mcp.cli.progress import progress
+
+    here = session(context)
+
+    async def work(app: App) -> Run:
+        if not wait:
+            return await app.runs.status(run_id)
+        import anyio
+
+        with progress() as display, anyio.move_on_after(wait):
+            return await app.runs.follow(run_id, display)
+        return await app.runs.get(run_id)
+
+    found = here.use(work)
+    here.show({"run": shapes.run(found)}, lambda: render_run(found))
+    return exit_codes.RUN_NOT_CLEAN if wait and found.is_over and not is_clean(found) else exit_codes.OK
+
+
+def cancel(context: typer.Context, run_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
+    """Stop a run; what is done is kept."""
+    from llmbench_mcp.cli import shapes
+
+    here = session(context)
+
+    async def work(app: App) -> Run:
+        return await app.runs.cancel(run_id)
+
+    found = here.use(work)
+    here.show({"run": shapes.run(found)}, lambda: render_run(found))
+
+
+def list_runs(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="How many of the newest to skip.")] = 0,
+) -> None:
+    """List the runs, newest first."""
+    from llmbench_mcp.cli import shapes, tables
+
+    here = session(context)
+
+    async def work(app: App) -> tuple[list[Run], int]:
+        return await app.runs.page(limit, offset)
+
+    found, total = here.use(work)
+    document = {"runs": [shapes.run(run) for run in found], "total": total}
+    empty = tables.literal("There are no runs." if not total else f"There are {total} runs; see --offset.")
+    here.show(document, lambda: [tables.runs(found) if found else empty])
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "start": start,
+    "status": status,
+    "results": results,
+    "cancel": cancel,
+    "list": list_runs,
+}

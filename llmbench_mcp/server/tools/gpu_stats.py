@@ -1,0 +1,81 @@
+"""The tool gpu_stats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from llmbench_mcp.domain.hardware import DeviceProcess
+from llmbench_mcp.server.present import gib, reply, shown, shown_or_none
+from llmbench_mcp.server.results import Result
+from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
+
+if TYPE_CHECKING:
+    from llmbench_mcp.services.devices import DeviceView
+
+_PROCESSES = 10
+
+
+class ProcessRow(Result):
+    """A process holding device memory."""
+
+    pid: int
+    name: str | None = Field(default=None, description="untrusted")
+    memory_gib: float | None = None
+
+
+class DeviceRow(Result):
+    """One device, read now."""
+
+    id: str = Field(description="as in endpoint_add")
+    name: str
+    kind: str
+    vram_used_gib: float | None = Field(default=None, description="of a cpu: main memory")
+    vram_total_gib: float | None = None
+    utilisation_pct: float | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None
+    processes: list[ProcessRow] = Field(description="the first 10")
+    endpoints: list[str] = Field(description="inference servers that load into it")
+    unknown: list[str] | None = Field(default=None, description="why a figure is absent")
+
+
+class GpuStats(Result):
+    """All devices."""
+
+    devices: list[DeviceRow]
+    total: int
+
+
+async def gpu_stats(ctx: Call) -> Annotated[CallToolResult, GpuStats]:
+    """Read the devices of this machine now: memory used and total, load, temperature, power, processes, and which
+    endpoints use each. A figure that cannot be read is absent and the reason is given."""
+    app = await app_of(ctx)
+    views = await app.devices.read()
+    return reply(GpuStats(devices=[_row(view) for view in views[:50]], total=len(views)))
+
+
+def _row(view: DeviceView) -> DeviceRow:
+    device = view.device
+    return DeviceRow(
+        id=device.id,
+        name=shown(device.name),
+        kind=device.kind,
+        vram_used_gib=gib(device.memory_used_bytes),
+        vram_total_gib=gib(device.memory_total_bytes),
+        utilisation_pct=device.utilisation_pct,
+        temperature_c=device.temperature_c,
+        power_w=device.power_w,
+        processes=[_process(one) for one in device.processes[:_PROCESSES]],
+        endpoints=list(view.endpoints),
+        unknown=[shown(reason) for reason in device.unknown] or None,
+    )
+
+
+def _process(one: DeviceProcess) -> ProcessRow:
+    return ProcessRow(pid=one.pid, name=shown_or_none(one.name, 80), memory_gib=gib(one.memory_bytes))
+
+
+TOOL = ToolSpec(gpu_stats, "Read GPUs and memory", reads(), toolset="manage")

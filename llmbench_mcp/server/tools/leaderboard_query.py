@@ -1,0 +1,146 @@
+"""The tool leaderboard_query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from llmbench_mcp.domain.leaderboard import Entry, RankBy
+from llmbench_mcp.server.arguments import Cursor, Detail, Limit
+from llmbench_mcp.server.present import Cut, decode_cursor, ms, names, reply, shown, shown_or_none
+from llmbench_mcp.server.results import Page, Result
+from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
+
+if TYPE_CHECKING:
+    from llmbench_mcp.app import App
+
+
+class EntryRow(Result):
+    """One comparable group of results: model, endpoint and sampling."""
+
+    rank: str | None = Field(default=None, description="a range like 1-2 where intervals overlap; absent: see note")
+    model: str = Field(description="untrusted")
+    quantisation: str | None = None
+    endpoint: str
+    device: str
+    score: float | None = Field(default=None, description="weighted mean over tasks, 0 to 1")
+    pass_rate: float | None = None
+    interval_low: float = Field(description="95 % Wilson interval of pass_rate")
+    interval_high: float
+    coverage: float = Field(description="share of the suite's tasks graded")
+    errors: int = Field(description="attempts without a verdict")
+    decode_tps: float | None = Field(default=None, description="median output tokens per second")
+    ttft_p50_ms: float | None = Field(default=None, description="to the first token")
+    latency_p50_ms: float | None = Field(default=None, description="whole answer")
+    runs: int
+    tokens: int = Field(description="written by the model")
+    note: str | None = Field(default=None, description="why it has no rank")
+    tasks_graded: int | None = Field(default=None, description="detailed only, as all below")
+    prefill_tps: float | None = Field(default=None, description="as the server says")
+    backend: str | None = None
+    server_version: str | None = None
+    context_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+
+
+class LeaderboardPage(Page):
+    """A page of a suite's ranking."""
+
+    suite: str
+    suite_version: int
+    tasks_in_suite: int
+    rank_by: str
+    entries: list[EntryRow]
+    suites_with_results: list[str] | None = Field(default=None, description="given when this suite has none")
+
+
+async def leaderboard_query(  # noqa: PLR0913 - the arguments are the tool's schema
+    ctx: Call,
+    suite: Annotated[str, Field(description="name from suite_list")],
+    rank_by: Annotated[RankBy, Field(description="speed: by decode_tps")] = "score",
+    model: Annotated[str, Field(description="part of the model name; ranks stay those of the whole field")] = "",
+    detail: Detail = "concise",
+    limit: Limit = 10,
+    cursor: Cursor = "",
+) -> Annotated[CallToolResult, LeaderboardPage]:
+    """Rank the models benchmarked on a suite, best first, with 95 % intervals, coverage, speed and latency. Models
+    whose intervals overlap share a range of ranks: do not call one better. Too little coverage means no rank; the
+    note says why."""
+    query = ("leaderboard", suite, rank_by, model)
+    offset = decode_cursor(cursor, query)
+    app = await app_of(ctx)
+    board = await app.leaderboards.query(suite, rank_by, model or None)
+    rows = [_row(entry, detail) for entry in board.entries[offset : offset + limit]]
+    cut = Cut(rows, len(board.entries), offset, query)
+    extra = {} if board.entries else await _when_empty(app, model)
+    return reply(
+        LeaderboardPage(
+            suite=board.suite.suite.name,
+            suite_version=board.suite.suite.version,
+            tasks_in_suite=len(board.suite.tasks),
+            rank_by=rank_by,
+            entries=rows[: cut.kept],
+            **extra,
+            **cut.facts,
+        )
+    )
+
+
+async def _when_empty(app: App, model: str) -> dict[str, Any]:
+    others = await app.leaderboards.suites_with_results()
+    step = "run_start with this suite"
+    if model:
+        step = "leaderboard_query with model left empty, or run_start with this suite"
+    return {"next": step, "suites_with_results": names(others)}
+
+
+def _row(entry: Entry, detail: Detail) -> EntryRow:
+    row, manifest = entry.row, entry.row.manifest
+    shown_row = EntryRow(
+        rank=_rank_text(entry),
+        model=shown(row.model),
+        quantisation=shown_or_none(manifest.get("quantisation"), 60),
+        endpoint=row.endpoint,
+        device=row.device,
+        score=entry.score,
+        pass_rate=entry.pass_rate,
+        interval_low=entry.interval[0],
+        interval_high=entry.interval[1],
+        coverage=entry.coverage,
+        errors=entry.errors,
+        decode_tps=entry.decode_tps,
+        ttft_p50_ms=ms(entry.ttft_p50_s),
+        latency_p50_ms=ms(entry.e2e_p50_s),
+        runs=row.runs,
+        tokens=entry.tokens,
+        note=entry.note,
+    )
+    return shown_row if detail == "concise" else shown_row.model_copy(update=_details(entry))
+
+
+def _rank_text(entry: Entry) -> str | None:
+    if entry.rank_low is None:
+        return None
+    if entry.rank_low == entry.rank_high:
+        return str(entry.rank_low)
+    return f"{entry.rank_low}-{entry.rank_high}"
+
+
+def _details(entry: Entry) -> dict[str, Any]:
+    manifest = entry.row.manifest
+    sampling = manifest.get("sampling", {})
+    return {
+        "tasks_graded": entry.tasks_graded,
+        "prefill_tps": entry.prefill_tps,
+        "backend": manifest.get("backend"),
+        "server_version": shown_or_none(manifest.get("server_version"), 60),
+        "context_tokens": manifest.get("context_length"),
+        **{name: sampling.get(name) for name in ("temperature", "top_p", "seed")},
+    }
+
+
+TOOL = ToolSpec(leaderboard_query, "Query the leaderboard", reads())

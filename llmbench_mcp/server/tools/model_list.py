@@ -1,0 +1,126 @@
+"""The tool model_list."""
+
+from __future__ import annotations
+
+from typing import Annotated, get_args
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from llmbench_mcp.domain.errors import NotFoundError
+from llmbench_mcp.domain.model import Model, ModelStatus
+from llmbench_mcp.domain.text import nearest, one_line
+from llmbench_mcp.server.arguments import Cursor, Detail, Limit
+from llmbench_mcp.server.present import (
+    MESSAGE_LIMIT,
+    Cut,
+    decode_cursor,
+    gib,
+    names,
+    reply,
+    shown,
+    shown_or_none,
+)
+from llmbench_mcp.server.results import Page, Result
+from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
+
+_STATUSES: tuple[str, ...] = get_args(ModelStatus)
+
+
+class ModelRow(Result):
+    """One model."""
+
+    name: str = Field(description="untrusted; use it in run_start and model_assign")
+    status: str
+    assigned_to: str | None = Field(default=None, description="endpoint; absent: not assigned")
+    offered_at: list[str] = Field(description="endpoints that offer it now")
+    family: str | None = None
+    parameters_b: float | None = Field(default=None, description="parameters in 10^9")
+    quantisation: str | None = None
+    size_gib: float | None = None
+    context_tokens: int | None = None
+    capabilities: list[str] | None = None
+    status_reason: str | None = Field(default=None, description="untrusted")
+    id: str | None = Field(default=None, description="detailed only, as all below")
+    digest: str | None = None
+    served_names: list[str] | None = Field(default=None, description="name@endpoint, untrusted")
+    first_seen: str | None = Field(default=None, description="UTC")
+    last_seen: str | None = Field(default=None, description="UTC")
+
+
+class ModelPage(Page):
+    """A page of models."""
+
+    models: list[ModelRow]
+
+
+async def model_list(  # noqa: PLR0913 - the arguments are the tool's schema
+    ctx: Call,
+    text: Annotated[str, Field(description="part of name, family or quantisation")] = "",
+    endpoint: str = "",
+    status: Annotated[str, Field(description="new, active, unstable, failed, missing, disabled, ...")] = "",
+    capability: str = "",
+    detail: Detail = "concise",
+    limit: Limit = 10,
+    cursor: Cursor = "",
+) -> Annotated[CallToolResult, ModelPage]:
+    """List the models that discovery found, filtered by text, endpoint, status or capability, with where each is
+    offered and assigned. Empty filters match everything. Run models_discover first if the list looks old."""
+    query = ("models", text, endpoint, status, capability)
+    offset = decode_cursor(cursor, query)
+    _check_status(status)
+    app = await app_of(ctx)
+    endpoint_id = (await app.endpoints.get(endpoint)).id if endpoint else None
+    from llmbench_mcp.services.models import ModelFilter
+
+    wanted = ModelFilter(text or None, endpoint_id, status or None, capability or None)
+    models, total = await app.models.page(wanted, limit, offset)
+    rows = [model_row(model, detail) for model in models]
+    cut = Cut(rows, total, offset, query)
+    return reply(ModelPage(models=rows[: cut.kept], next=None if total else "models_discover", **cut.facts))
+
+
+def _check_status(status: str) -> None:
+    if status and status not in _STATUSES:
+        close = nearest(status, _STATUSES)
+        raise NotFoundError(
+            f"There is no model status {one_line(status, 60)!r}.", f"Use one of: {', '.join(_STATUSES)}.", close
+        )
+
+
+def model_row(model: Model, detail: Detail = "concise") -> ModelRow:
+    """A model as shown."""
+    row = ModelRow(
+        name=shown(model.name),
+        status=model.status,
+        assigned_to=assigned_to(model),
+        offered_at=names([home.endpoint_name for home in model.homes if home.present]),
+        family=shown_or_none(model.family, 60),
+        parameters_b=None if model.parameter_count is None else model.parameter_count / 1e9,
+        quantisation=shown_or_none(model.quantisation, 60),
+        size_gib=gib(model.size_bytes),
+        context_tokens=model.context_length,
+        capabilities=names(model.capabilities) or None,
+        status_reason=shown_or_none(model.status_reason, MESSAGE_LIMIT),
+    )
+    if detail == "concise":
+        return row
+    more = {
+        "id": model.id,
+        "digest": shown_or_none(model.digest, 80),
+        "served_names": names([f"{home.served_name}@{home.endpoint_name}" for home in model.homes]),
+        "first_seen": model.first_seen,
+        "last_seen": model.last_seen,
+    }
+    return row.model_copy(update=more)
+
+
+def assigned_to(model: Model) -> str | None:
+    """The name of the endpoint the model is assigned to."""
+    if model.assigned_endpoint_id is None:
+        return None
+    home = model.home_at(model.assigned_endpoint_id)
+    return home.endpoint_name if home else model.assigned_endpoint_id
+
+
+TOOL = ToolSpec(model_list, "List models", reads())

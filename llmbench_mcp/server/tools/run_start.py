@@ -1,0 +1,96 @@
+"""The tool run_start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.run import RunRequest
+from llmbench_mcp.server.arguments import Names
+from llmbench_mcp.server.present import names, reply
+from llmbench_mcp.server.results import Result
+from llmbench_mcp.server.spec import Call, ToolSpec, app_of, writes
+
+if TYPE_CHECKING:
+    from llmbench_mcp.services.runs import RunPreview, Started
+
+
+class RunStarted(Result):
+    """The run that was made, or with dry_run what would be done."""
+
+    run_id: str | None = Field(default=None, description="absent on a dry run")
+    state: str = Field(description="queued, running, ... or dry_run")
+    created: bool = Field(description="false: the idempotency_key's earlier run, or a dry run")
+    planned_attempts: int = Field(description="tasks x repeats x models")
+    estimate_s: float | None = Field(default=None, description="seconds, from earlier runs; absent: no history")
+    loads: int | None = Field(default=None, description="dry run: how often a model must be loaded")
+    jobs: list[str] | None = Field(default=None, description="dry run: model on endpoint, untrusted; the first 20")
+    next: str = Field(description="the next call to make")
+
+
+async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
+    ctx: Call,
+    models: Annotated[Names, Field(description="names from model_list")],
+    suites: Annotated[Names, Field(description="names from suite_list")],
+    endpoint: Annotated[str, Field(description="run there instead of where the models are assigned")] = "",
+    repeats: Annotated[int, Field(ge=1, le=1000, description="attempts per task")] = 1,
+    temperature: Annotated[float, Field(ge=-1, le=5, description="-1: the server's default")] = 0.0,
+    top_p: Annotated[float, Field(ge=0, le=1, description="0: the server's default")] = 0.0,
+    seed: Annotated[int, Field(ge=-1, le=2**32, description="-1: none")] = 0,
+    max_tokens: Annotated[int, Field(ge=0, le=1_000_000, description="per answer; 0: as the task says")] = 0,
+    priority: Annotated[int, Field(ge=-100, le=100, description="higher runs earlier")] = 0,
+    idempotency_key: Annotated[str, Field(description="the same key and request give the same run")] = "",
+    dry_run: Annotated[bool, Field(description="only tell what would be done")] = False,
+) -> Annotated[CallToolResult, RunStarted]:
+    """Start a benchmark run of models x suites x repeats. Returns a run_id at once; the work goes on by itself, also
+    after you disconnect. Everything that cannot work (unknown names, unassigned models, silent servers) is refused
+    before anything starts. Give an idempotency_key when you might repeat the call."""
+    sampling = Sampling(
+        temperature=None if temperature < 0 else temperature,
+        top_p=top_p or None,
+        seed=None if seed < 0 else seed,
+        max_tokens=max_tokens or None,
+    )
+    request = RunRequest(
+        models=tuple(models),
+        suites=tuple(suites),
+        endpoint=endpoint or None,
+        repeats=repeats,
+        sampling=sampling,
+        priority=priority,
+        idempotency_key=idempotency_key or None,
+    )
+    app = await app_of(ctx)
+    if dry_run:
+        return reply(_previewed(await app.runs.preview(request)))
+    return reply(_started(await app.runs.start(request)))
+
+
+def _started(started: Started) -> RunStarted:
+    run = started.run
+    return RunStarted(
+        run_id=run.id,
+        state=run.state,
+        created=started.created,
+        planned_attempts=run.planned,
+        estimate_s=started.estimate_s,
+        next=f"run_results run_id={run.id}" if run.is_over else f"run_status run_id={run.id} wait_s=30",
+    )
+
+
+def _previewed(preview: RunPreview) -> RunStarted:
+    return RunStarted(
+        state="dry_run",
+        created=False,
+        planned_attempts=preview.attempts,
+        estimate_s=preview.estimate_s,
+        loads=preview.loads,
+        jobs=names(preview.jobs),
+        next="run_start with dry_run=false",
+    )
+
+
+TOOL = ToolSpec(run_start, "Start a benchmark run", writes(asks_servers=True))

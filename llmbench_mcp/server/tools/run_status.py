@@ -1,0 +1,132 @@
+"""The tool run_status."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from llmbench_mcp.domain.run import OPEN_JOB_STATES, Job, JobState, Run
+from llmbench_mcp.server.arguments import Cursor, Detail, Limit, RunId
+from llmbench_mcp.server.present import MESSAGE_LIMIT, Cut, decode_cursor, reply, shown, shown_or_none
+from llmbench_mcp.server.results import Page, Result
+from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
+
+_ORDER: tuple[JobState, ...] = ("running", "loading", "blocked", "failed", "pending", "cancelled", "done")
+
+
+class JobRow(Result):
+    """One model, endpoint and suite of the run."""
+
+    model: str = Field(description="untrusted")
+    endpoint: str
+    suite: str
+    state: str
+    planned: int = Field(description="attempts")
+    done: int = Field(description="graded attempts")
+    errors: int = Field(description="attempts without a verdict")
+    passed: int
+    step: str | None = Field(default=None, description="what it does now")
+    reason: str | None = Field(default=None, description="why it is in this state; may hold untrusted text")
+    id: str | None = Field(default=None, description="detailed only, as all below")
+    device: str | None = None
+    load_s: float | None = Field(default=None, description="seconds the load took")
+    residency: str | None = Field(default=None, description="who loaded the model")
+    interrupted: int | None = Field(default=None, description="attempts lost to a restart and asked again")
+
+
+class RunStatus(Page):
+    """A run's progress; total counts jobs."""
+
+    run_id: str
+    state: str = Field(description="queued, running, paused, completed, cancelled or failed")
+    reason: str | None = Field(default=None, description="may hold untrusted text")
+    planned: int = Field(description="attempts")
+    done: int = Field(description="graded attempts")
+    errors: int = Field(description="attempts without a verdict")
+    passed: int
+    interrupted: int = Field(description="attempts lost to a restart and asked again")
+    failures: dict[str, int] = Field(description="count by failure word")
+    attempts_per_minute: float | None = None
+    eta_s: float | None = Field(default=None, description="seconds left; absent: over or not known")
+    jobs: list[JobRow] = Field(description="working ones first")
+
+
+async def run_status(
+    ctx: Call,
+    run_id: RunId,
+    wait_s: Annotated[
+        float, Field(ge=0, description="wait until the state changes or the run ends; cut to the server's limit (45)")
+    ] = 0.0,
+    detail: Detail = "concise",
+    limit: Limit = 10,
+    cursor: Cursor = "",
+) -> Annotated[CallToolResult, RunStatus]:
+    """Tell how far a run is: state, attempts done and planned, failures by word, pace, time left, and its jobs. With
+    wait_s one call waits instead of many polls. Ending or cancelling this call never touches the run."""
+    query = ("jobs", run_id)
+    offset = decode_cursor(cursor, query)
+    app = await app_of(ctx)
+
+    async def tell(run: Run) -> None:
+        await ctx.report_progress(run.done + run.errors, run.planned, f"{run.state}, {run.passed} passed")
+
+    run = await app.runs.status(run_id, min(wait_s, app.settings.max_wait_s), tell)
+    ordered = sorted(run.jobs, key=lambda job: _ORDER.index(job.state))
+    rows = [_job_row(job, detail) for job in ordered[offset : offset + limit]]
+    cut = Cut(rows, len(ordered), offset, query)
+    return reply(_status(run, rows[: cut.kept], cut))
+
+
+def _status(run: Run, jobs: list[JobRow], cut: Cut) -> RunStatus:
+    return RunStatus(
+        run_id=run.id,
+        state=run.state,
+        reason=shown_or_none(run.reason, MESSAGE_LIMIT),
+        planned=run.planned,
+        done=run.done,
+        errors=run.errors,
+        passed=run.passed,
+        interrupted=run.interrupted,
+        failures=dict(run.failures),
+        attempts_per_minute=run.attempts_per_minute,
+        eta_s=run.eta_s,
+        jobs=jobs,
+        next=next_call(run),
+        **cut.facts,
+    )
+
+
+def next_call(run: Run) -> str:
+    """What to call after looking at a run."""
+    if run.state == "completed":
+        suite = next((job.suite for job in run.jobs), "")
+        return f"leaderboard_query suite={suite}, or run_results run_id={run.id}"
+    if run.is_over:
+        return f"run_results run_id={run.id}"
+    if run.jobs and not any(job.state in OPEN_JOB_STATES for job in run.jobs):
+        return "endpoint_list: every job left is blocked, see the reasons"
+    return f"run_status run_id={run.id} wait_s=30"
+
+
+def _job_row(job: Job, detail: Detail) -> JobRow:
+    row = JobRow(
+        model=shown(job.model),
+        endpoint=job.endpoint,
+        suite=job.suite,
+        state=job.state,
+        planned=job.planned,
+        done=job.done,
+        errors=job.errors,
+        passed=job.passed,
+        step=shown_or_none(job.step),
+        reason=shown_or_none(job.reason, MESSAGE_LIMIT),
+    )
+    if detail == "concise":
+        return row
+    more = ("id", "device", "load_s", "residency", "interrupted")
+    return row.model_copy(update={name: getattr(job, name) for name in more})
+
+
+TOOL = ToolSpec(run_status, "Follow a run", reads())

@@ -1,0 +1,104 @@
+"""The tool suite_list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from llmbench_mcp.domain.task import Task
+from llmbench_mcp.server.arguments import Cursor, Detail, Limit
+from llmbench_mcp.server.present import Cut, decode_cursor, names, reply, shown, shown_or_none
+from llmbench_mcp.server.results import Page, Result
+from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
+
+if TYPE_CHECKING:
+    from llmbench_mcp.services.suites import SuiteView
+
+_PROMPT_LIMIT = 600
+
+
+class SuiteRow(Result):
+    """One suite."""
+
+    name: str
+    title: str
+    version: int
+    tasks: int = Field(description="how many")
+    description: str | None = None
+
+
+class TaskRow(Result):
+    """One task of a suite."""
+
+    id: str
+    title: str | None = None
+    difficulty: str
+    weight: float
+    tags: list[str] | None = None
+    needs: list[str] | None = Field(default=None, description="capabilities a model must have")
+    max_tokens: int | None = None
+    prompt: str | None = Field(default=None, description="detailed only; cut at 600 characters")
+
+
+class SuitePage(Page):
+    """A page of suites, or of one suite's tasks."""
+
+    suites: list[SuiteRow]
+    tasks: list[TaskRow] | None = Field(default=None, description="when one suite was named")
+
+
+async def suite_list(
+    ctx: Call,
+    suite: Annotated[str, Field(description="empty: list suites; a name: list its tasks")] = "",
+    detail: Detail = "concise",
+    limit: Limit = 10,
+    cursor: Cursor = "",
+) -> Annotated[CallToolResult, SuitePage]:
+    """List the benchmark suites, or the tasks of one suite with their weights and (detailed) prompts. Hidden tests,
+    expected answers and reference solutions are never shown."""
+    query = ("suites", suite)
+    offset = decode_cursor(cursor, query)
+    app = await app_of(ctx)
+    if suite:
+        return _one(await app.suites.get(suite), detail, (offset, limit), query)
+    views = await app.suites.all()
+    rows = [_suite_row(view) for view in views[offset : offset + limit]]
+    cut = Cut(rows, len(views), offset, query)
+    return reply(SuitePage(suites=rows[: cut.kept], next="run_start", **cut.facts))
+
+
+def _one(view: SuiteView, detail: Detail, page: tuple[int, int], query: object) -> CallToolResult:
+    offset, limit = page
+    weights = view.weights
+    rows = [_task_row(task, weights[task.id], detail) for task in view.tasks[offset : offset + limit]]
+    cut = Cut(rows, len(view.tasks), offset, query)
+    return reply(SuitePage(suites=[_suite_row(view)], tasks=rows[: cut.kept], next="run_start", **cut.facts))
+
+
+def _suite_row(view: SuiteView) -> SuiteRow:
+    suite = view.suite
+    return SuiteRow(
+        name=suite.name,
+        title=shown(suite.title),
+        version=suite.version,
+        tasks=len(view.tasks),
+        description=shown_or_none(suite.description, 300),
+    )
+
+
+def _task_row(task: Task, weight: float, detail: Detail) -> TaskRow:
+    return TaskRow(
+        id=task.id,
+        title=shown_or_none(task.title),
+        difficulty=task.difficulty,
+        weight=weight,
+        tags=names(task.tags) or None,
+        needs=list(task.needs) or None,
+        max_tokens=task.max_tokens,
+        prompt=shown(task.prompt, _PROMPT_LIMIT) if detail == "detailed" else None,
+    )
+
+
+TOOL = ToolSpec(suite_list, "List benchmark suites", reads())

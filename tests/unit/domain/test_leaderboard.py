@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from llmbench_mcp.domain.leaderboard import Row, TaskResult, rank
+from llmbench_mcp.domain.statistics import wilson_interval
+
+
+def row(model: str, passed: int, wrong: int = 0, errors: int = 0, speed: float = 10.0) -> Row:
+    outcomes = [1.0] * passed + [0.0] * wrong
+    graded = [TaskResult(f"t{n}", 1, 0, rate, rate, decode_tps=speed) for n, rate in enumerate(outcomes)]
+    failed = [TaskResult(f"e{n}", 0, 1, 0.0, 0.0) for n in range(errors)]
+    return Row(model, model, "box", "cpu", "suite", {}, 1, tuple(graded + failed))
+
+
+@pytest.mark.parametrize(
+    ("passed", "of", "low", "high"),
+    [(31, 40, 0.625, 0.877), (29, 40, 0.572, 0.839), (40, 40, 0.912, 1.0), (0, 40, 0.0, 0.088), (0, 0, 0.0, 1.0)],
+)
+def test_rates_have_wilson_intervals_of_honest_width(passed: int, of: int, low: float, high: float) -> None:
+    assert wilson_interval(passed, of) == pytest.approx((low, high), abs=0.0005)
+
+
+def test_models_whose_intervals_overlap_share_a_rank_range() -> None:
+    entries = rank([row("b", 29, 11), row("a", 31, 9), row("d", 40)], 40)
+    assert [(e.row.model, e.rank_low, e.rank_high) for e in entries] == [("d", 1, 1), ("a", 2, 3), ("b", 2, 3)]
+
+
+def test_a_model_that_was_asked_little_is_shown_but_not_ranked() -> None:
+    entries = rank([row("c", 5), row("a", 31, 9)], 40)
+    assert [(e.row.model, e.ranked) for e in entries] == [("a", True), ("c", False)]
+    assert entries[1].coverage == pytest.approx(5 / 40)
+    assert entries[1].note == "not ranked: only 5 of 40 tasks graded"
+
+
+def test_infrastructure_errors_lower_coverage_and_not_the_score() -> None:
+    (entry,) = rank([row("e", 20, 10, errors=10)], 40)
+    assert (entry.pass_rate, entry.coverage, entry.errors) == (pytest.approx(20 / 30), 0.75, 10)
+    assert not entry.ranked
+
+
+def test_equal_models_keep_one_rank_whatever_their_order() -> None:
+    there = [(e.rank_low, e.rank_high) for e in rank([row("x", 5, 5), row("y", 5, 5)], 10)]
+    back = [(e.rank_low, e.rank_high) for e in rank([row("y", 5, 5), row("x", 5, 5)], 10)]
+    assert there == back == [(1, 2), (1, 2)]
+
+
+def test_speed_ranks_by_tokens_per_second() -> None:
+    entries = rank([row("slow", 9, 1, speed=5.0), row("fast", 1, 9, speed=50.0)], 10, "speed")
+    assert [(e.row.model, e.rank_low) for e in entries] == [("fast", 1), ("slow", 2)]
+
+
+def test_weights_move_the_score_and_not_the_pass_rate() -> None:
+    tasks = (TaskResult("a", 1, 0, 1.0, 1.0, weight=3.0), TaskResult("b", 1, 0, 0.0, 0.0))
+    (entry,) = rank([Row("m", "m", "box", "cpu", "s", {}, 1, tasks)], 2)
+    assert (entry.score, entry.pass_rate) == (0.75, 0.5)

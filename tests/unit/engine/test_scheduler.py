@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.run import Job
+from llmbench_mcp.engine.scheduler import Loaded, next_jobs
+
+NOW = "2026-01-01T00:00:00.000Z"
+
+
+def job(name: str, model: str = "m", device: str = "gpu", **facts: object) -> Job:
+    plain = Job(name, "run", model, model, model, "ep", "box", device, "suite", Sampling(), "pending", created_at=NOW)
+    return replace(plain, **facts)  # type: ignore[arg-type]  # names of fields
+
+
+def drain(jobs: list[Job]) -> tuple[list[Job], int]:
+    """Do all jobs one after the other on their devices; returns them in order and how often a model was loaded."""
+    loaded: dict[str, Loaded] = {}
+    order, loads, left = [], 0, list(jobs)
+    while left:
+        for chosen in next_jobs(left, (), loaded, (), NOW):
+            now_there = Loaded(chosen.endpoint_id, chosen.served_name)
+            loads += loaded.get(chosen.device) != now_there
+            loaded[chosen.device] = now_there
+            order.append(chosen)
+            left.remove(chosen)
+    return order, loads
+
+
+def test_each_idle_device_gets_one_job_and_busy_ones_none() -> None:
+    jobs = [job("a", device="gpu0"), job("b", device="gpu0"), job("c", device="gpu1"), job("d", device="gpu2")]
+    assert [j.id for j in next_jobs(jobs, {"gpu2"}, {}, (), NOW)] == ["a", "c"]
+
+
+def test_jobs_in_an_outage_wait() -> None:
+    assert [j.id for j in next_jobs([job("a"), job("b")], (), {}, {"a"}, NOW)] == ["b"]
+
+
+def test_a_loaded_model_goes_on_before_another_is_loaded() -> None:
+    jobs = [job("a", "x"), job("b", "y")]
+    assert [j.id for j in next_jobs(jobs, (), {"gpu": Loaded("ep", "y")}, (), NOW)] == ["b"]
+
+
+def test_higher_priority_wins_over_the_loaded_model() -> None:
+    jobs = [job("a", "x", priority=5), job("b", "y")]
+    assert [j.id for j in next_jobs(jobs, (), {"gpu": Loaded("ep", "y")}, (), NOW)] == ["a"]
+
+
+def test_a_job_that_waited_long_overtakes_one_of_higher_priority() -> None:
+    old = job("old", "x", created_at="2025-12-31T20:00:00.000Z")
+    assert [j.id for j in next_jobs([job("new", "y", priority=5), old], (), {}, (), NOW)] == ["old"]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(["gpu0", "gpu1"])), max_size=30))
+def test_every_job_is_done_once_and_each_model_loaded_once_per_device(asked: list[tuple[str, str]]) -> None:
+    jobs = [job(f"j{n}", model, device) for n, (model, device) in enumerate(asked)]
+    order, loads = drain(jobs)
+    assert sorted(j.id for j in order) == sorted(j.id for j in jobs)
+    assert loads == len({(j.device, j.served_name) for j in jobs})
