@@ -28,8 +28,13 @@ JSON_BYTES = 8 * 1024 * 1024
 ERROR_BYTES = 64 * 1024
 STREAM_BYTES = 128 * 1024 * 1024
 CONNECT_S = 5.0
-KEEPALIVE_S = 2.0
-"""Shorter than any server's idle limit (llama.cpp, uvicorn and Node use 5 s), so no reuse races a close."""
+_LIMITS = {
+    # llama.cpp's server closes a connection after a stream although it promises to keep it, so that the next
+    # request on it may be lost. A new connection costs nothing nearby, and no timing includes it.
+    "http": httpx2.Limits(max_keepalive_connections=0),
+    # A handshake is dear; 2 s is well below the idle limit of any server behind TLS.
+    "https": httpx2.Limits(keepalive_expiry=2.0),
+}
 
 _TITLE = re.compile(rb"<title[^>]*>(.{0,200}?)</title", re.I | re.S)
 _MESSAGE_LENGTH = 300
@@ -103,7 +108,7 @@ class HttpClient:
             follow_redirects=False,
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,  # spares plain HTTP the CA bundle
             trust_env=not _is_loopback(address.host),
-            limits=httpx2.Limits(keepalive_expiry=KEEPALIVE_S),
+            limits=_LIMITS[address.scheme],
             headers={"Accept-Encoding": "identity"},
         )
 

@@ -93,7 +93,7 @@ def _typer(purpose: str) -> typer.Typer:
     return typer.Typer(help=purpose, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
 
 
-def _root(  # noqa: PLR0913 - a command has one parameter per option
+def _root(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     data_dir: Annotated[str | None, typer.Option(help="Folder of the database and logs.", metavar="PATH")] = None,

@@ -48,11 +48,11 @@ def add(  # noqa: PLR0913 - a command has one parameter per option
 
 
 def _added(endpoint: Endpoint, created: bool) -> Any:
-    from llmbench_mcp.cli.tables import literal
+    from llmbench_mcp.cli.tables import sentence
 
     verb = "Added" if created else "Refreshed"
     where = f"{endpoint.backend} at {endpoint.url}, device {endpoint.device}"
-    return literal(f"{verb} endpoint {endpoint.name}: {where}. Next: llmbench-mcp discover {endpoint.name}")
+    return sentence(f"{verb} endpoint {endpoint.name}: {where}. Next: llmbench-mcp discover {endpoint.name}")
 
 
 def list_endpoints(
@@ -69,7 +69,7 @@ def list_endpoints(
 
     views = here.use(work)
     document = {"endpoints": [shapes.endpoint_view(view) for view in views]}
-    empty = tables.literal("No endpoint is known. Add one: llmbench-mcp endpoint add URL")
+    empty = tables.sentence("No endpoint is known. Add one: llmbench-mcp endpoint add URL")
     here.show(document, lambda: [tables.endpoints(views) if views else empty])
 
 
@@ -83,7 +83,7 @@ def remove(context: typer.Context, name: Annotated[str, typer.Argument(help="Nam
         return await app.endpoints.remove(name)
 
     gone = here.use(work)
-    here.show({"removed": gone}, lambda: [tables.literal(f"Removed endpoint {gone.name} ({gone.url}).")])
+    here.show({"removed": gone}, lambda: [tables.sentence(f"Removed endpoint {gone.name} ({gone.url}).")])
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {"add": add, "list": list_endpoints, "remove": remove}

@@ -25,9 +25,9 @@ def run(context: typer.Context) -> None:
 
 
 def _taken() -> Any:
-    from llmbench_mcp.cli.tables import literal
+    from llmbench_mcp.cli.tables import sentence
 
-    return literal("Another executor works on this data directory already; nothing to do.")
+    return sentence("Another executor works on this data directory already; nothing to do.")
 
 
 def _log_to_stderr() -> None:
@@ -75,7 +75,7 @@ def status(context: typer.Context) -> None:
 
     held = here.use(work)
     log = here.settings().log_dir / "executor.log"
-    here.show({"executor": held, "log": log}, lambda: [tables.literal(_state(held)), tables.literal(f"Log: {log}")])
+    here.show({"executor": held, "log": log}, lambda: [tables.sentence(_state(held)), tables.sentence(f"Log: {log}")])
 
 
 def _state(held: LeaseView | None) -> str:
@@ -96,7 +96,7 @@ def stop(context: typer.Context) -> None:
 
     asked = here.use(work)
     told = f"Asked process {asked.pid} to leave." if asked else "No executor works on this machine now."
-    here.show({"asked": asked}, lambda: [tables.literal(told)])
+    here.show({"asked": asked}, lambda: [tables.sentence(told)])
     if asked:
         output.note("It leaves when the attempt in flight is done.")
 

@@ -11,10 +11,10 @@ INTERRUPTED = 130
 
 MEANINGS = {
     OK: "done",
-    FAILED: "the request failed; the message says what to do",
+    FAILED: "the request failed, as the message says",
     USAGE: "the command line is wrong",
     RUN_NOT_CLEAN: "the run that was waited for ended cancelled, failed or with errors",
-    INTERNAL: "a fault of this program; details are in logs/cli.log",
+    INTERNAL: "a fault of this program (details in logs/cli.log)",
     INTERRUPTED: "interrupted (Ctrl-C)",
 }
 

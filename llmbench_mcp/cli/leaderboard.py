@@ -53,7 +53,7 @@ def _show_choice(here: Session, names: list[str]) -> None:
 
     listed = f"Several suites have results: {', '.join(names)}. Name one: llmbench-mcp leaderboard SUITE"
     empty = "There are no results yet. Start a run: llmbench-mcp run start --model M --suite S"
-    here.show({"suites_with_results": names}, lambda: [tables.literal(listed if names else empty)])
+    here.show({"suites_with_results": names}, lambda: [tables.sentence(listed if names else empty)])
 
 
 def render(board: Leaderboard) -> Iterable[RenderableType]:
@@ -62,8 +62,8 @@ def render(board: Leaderboard) -> Iterable[RenderableType]:
 
     suite = board.suite.suite
     if not board.entries:
-        yield tables.literal(f"Suite {suite.name} has no results yet.")
+        yield tables.sentence(f"Suite {suite.name} has no results yet.")
         return
     yield tables.leaderboard(board.entries, f"{suite.title} ({suite.name}), by {board.rank_by.replace('_', ' ')}")
     if any(entry.rank_low != entry.rank_high for entry in board.entries):
-        yield tables.literal("Equal or overlapping ranks: the intervals leave the order open.")
+        yield tables.sentence("Equal or overlapping ranks: the intervals leave the order open.")

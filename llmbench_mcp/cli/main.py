@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 from llmbench_mcp.cli import exit_codes, failures
 from llmbench_mcp.cli.invocation import Invocation, parse_invocation
@@ -39,8 +40,6 @@ def _dispatch(call: Invocation) -> int:
 
 def _reader_left() -> int:
     """Whoever read our output closed it: end quietly, also when the interpreter flushes at exit."""
-    try:
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass
     return exit_codes.OK

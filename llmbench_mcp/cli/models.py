@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,8 @@ from llmbench_mcp.cli.session import session
 from llmbench_mcp.cli.usage import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from llmbench_mcp.app import App
     from llmbench_mcp.domain.model import DiscoveryReport, Model
 
@@ -40,7 +43,6 @@ def list_models(
     limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 200,
 ) -> None:
     """List the models known, with where they are offered and assigned."""
-    from llmbench_mcp.cli import tables
     from llmbench_mcp.services.models import ModelFilter
 
     here = session(context)
@@ -49,16 +51,24 @@ def list_models(
         return await app.models.page(ModelFilter(text, endpoint, status), limit)
 
     found, total = here.use(work)
-    remark = "" if found else "No model matches. Look for some: llmbench-mcp discover"
-    remark = f"{len(found)} of {total} shown; see --limit" if total > len(found) else remark
-    parts = [*([tables.models(found)] if found else []), *([tables.literal(remark)] if remark else [])]
-    here.show({"models": found, "total": total}, lambda: parts)
+    here.show({"models": found, "total": total}, lambda: _render(found, total))
+
+
+def _render(found: Sequence[Model], total: int) -> Iterable[RenderableType]:
+    from llmbench_mcp.cli import tables
+
+    if not found:
+        yield tables.sentence("No model matches. Look for some: llmbench-mcp discover")
+        return
+    yield tables.models(found)
+    if total > len(found):
+        yield tables.sentence(f"{len(found)} of {total} shown; see --limit")
 
 
 def assign(
     context: typer.Context,
     model: Annotated[str, typer.Argument(help="Name, id or name@endpoint.")],
-    endpoint: Annotated[str | None, typer.Argument(help="Where it shall run; needless when only one offers it.")] = None,
+    endpoint: Annotated[str | None, typer.Argument(help="Where it runs; needless when only one offers it.")] = None,
     none: Annotated[bool, typer.Option("--none", help="Take the assignment away.")] = False,
 ) -> None:
     """Assign a model to an endpoint, which is where its runs will ask it."""
@@ -74,7 +84,7 @@ def assign(
         return await app.models.assign(model, endpoint)
 
     changed = here.use(work)
-    here.show({"model": changed}, lambda: [tables.literal(_assigned(changed))])
+    here.show({"model": changed}, lambda: [tables.sentence(_assigned(changed))])
 
 
 def _assigned(model: Model) -> str:

@@ -79,14 +79,14 @@ def _render(done: Completion) -> Iterable[RenderableType]:
     from rich.panel import Panel
     from rich.text import Text
 
-    from llmbench_mcp.cli.tables import literal
+    from llmbench_mcp.cli.tables import literal, sentence
 
     if done.reasoning:
         yield Panel(Text(output.long_text(done.reasoning)), title=literal("Reasoning"))
     yield Panel(Text(output.long_text(done.text)), title=literal(f"Answer of {done.model or 'the model'}"))
     for call in done.tool_calls:
-        yield literal(f"Tool call: {call.name} {call.arguments}")
-    yield literal(_figures(done))
+        yield sentence(f"Tool call: {call.name} {call.arguments}")
+    yield sentence(_figures(done))
 
 
 def _figures(done: Completion) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -77,8 +79,10 @@ class LiveProgress:
     async def __call__(self, run: Run) -> None:
         """Move the bar."""
         left = f"about {figures.duration(run.eta_s)} left" if run.eta_s else ""
-        facts = {"counts": counts(run), "left": left, "step": step(run)}
-        self._bars.update(self._task, total=run.planned, completed=run.done + run.errors, **facts)
+        finished = run.done + run.errors
+        self._bars.update(
+            self._task, total=run.planned, completed=finished, counts=counts(run), left=left, step=step(run)
+        )
 
 
 class PlainProgress:
@@ -102,3 +106,18 @@ class PlainProgress:
         if (tenth, run.state) != self._told:
             self._told = (tenth, run.state)
             output.note(f"{run.state}: {finished} of {run.planned} done, {counts(run)}; {step(run)}")
+
+
+@contextmanager
+def activity(what: str) -> Iterator[Callable[[str], None]]:
+    """A spinner with the time gone by, or plain lines; call what it gives with each new step."""
+    if not sys.stderr.isatty():
+        yield output.note
+        return
+    from rich.progress import Progress as Bars
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    text = TextColumn("{task.description}", markup=False)
+    with Bars(SpinnerColumn(), text, TimeElapsedColumn(), console=output.console(sys.stderr), transient=True) as bars:
+        task = bars.add_task(what, total=None)
+        yield lambda step: bars.update(task, description=one_line(step))

@@ -43,7 +43,7 @@ def results(  # noqa: PLR0913 - a command has one parameter per option
 
     found, total = here.use(work)
     document = {"run": run_id, "total": total, "attempts": [shapes.attempt(record) for record in found]}
-    remark = tables.literal(f"{len(found)} of {total} shown. One with its answer: run results {run_id} --attempt N")
+    remark = tables.sentence(f"{len(found)} of {total} shown. One with its answer: run results {run_id} --attempt N")
     here.show(document, lambda: [*([tables.attempts(found)] if found else []), remark])
 
 
@@ -65,7 +65,7 @@ def _render(record: AttemptRecord) -> Iterable[RenderableType]:
 
     yield tables.attempts([record])
     for finding in record.facts.get("findings", ()):
-        yield tables.literal(f"- {finding}")
+        yield tables.sentence(f"- {finding}")
     facts = {name: value for name, value in record.facts.items() if name not in ("findings", "message")}
     yield tables.table("", ("!Fact", "Value"), [(name, _fact(value)) for name, value in facts.items()])
     for title, text in (("Reasoning", record.reasoning_text), ("Answer", record.completion_text)):

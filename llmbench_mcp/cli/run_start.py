@@ -34,7 +34,7 @@ def start(  # noqa: PLR0913 - a command has one parameter per option
     key: Annotated[str | None, typer.Option(help="Idempotency key: the same key gives the same run.")] = None,
     keep_loaded: Annotated[bool, typer.Option("--keep-loaded", help="Do not unload the model at the end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, do nothing.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Show progress until the end; Ctrl-C leaves the run on.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Show progress until the end; Ctrl-C leaves it on.")] = False,
 ) -> int:
     """Start a run; a background process does the work."""
     sampling = Sampling(temperature, top_p, seed, max_tokens)
@@ -56,7 +56,7 @@ def _preview(here: Session, request: RunRequest) -> int:
         f"Would ask {plan.attempts} times, with {plan.loads} model loads: {', '.join(plan.jobs)}."
         f" Estimate: {figures.duration(plan.estimate_s)}. Nothing was started."
     )
-    here.show({"dry_run": plan}, lambda: [tables.literal(told)])
+    here.show({"dry_run": plan}, lambda: [tables.sentence(told)])
     return exit_codes.OK
 
 

@@ -26,13 +26,13 @@ def render_run(run: Run) -> Iterable[RenderableType]:
     reason = f" ({run.reason})" if run.reason else ""
     left = f", about {figures.duration(run.eta_s)} left" if run.eta_s else ""
     head = f"Run {run.id}: {run.state}{reason}, {run.done + run.errors} of {run.planned} done, {counts(run)}{left}"
-    yield tables.literal(head)
+    yield tables.sentence(head)
     if not run.is_over:
-        yield tables.literal(f"Now: {step(run)}")
+        yield tables.sentence(f"Now: {step(run)}")
     if run.jobs:
         yield tables.jobs(run.jobs)
     if run.failures:
         words = ", ".join(f"{word} {count}" for word, count in sorted(run.failures.items(), key=lambda f: -f[1]))
-        yield tables.literal(f"Failures: {words}")
+        yield tables.sentence(f"Failures: {words}")
     follow = f"run results {run.id}" if run.is_over else f"run status {run.id} --wait 600"
-    yield tables.literal(f"Next: llmbench-mcp {follow}")
+    yield tables.sentence(f"Next: llmbench-mcp {follow}")

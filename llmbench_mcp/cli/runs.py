@@ -70,7 +70,7 @@ def list_runs(
 
     found, total = here.use(work)
     document = {"runs": [shapes.run(run) for run in found], "total": total}
-    empty = tables.literal("There are no runs." if not total else f"There are {total} runs; see --offset.")
+    empty = tables.sentence("There are no runs." if not total else f"There are {total} runs; see --offset.")
     here.show(document, lambda: [tables.runs(found) if found else empty])
 
 

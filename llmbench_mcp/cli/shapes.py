@@ -6,17 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from llmbench_mcp.domain.attempt import AttemptRecord
-from llmbench_mcp.domain.chat import Completion, Usage
-from llmbench_mcp.domain.endpoint import Endpoint
-from llmbench_mcp.domain.leaderboard import Entry
-from llmbench_mcp.domain.run import Run
-from llmbench_mcp.services.devices import DeviceView
-from llmbench_mcp.services.endpoints import EndpointView
-from llmbench_mcp.services.leaderboard import Leaderboard
-from llmbench_mcp.services.suites import SuiteView
+if TYPE_CHECKING:
+    from llmbench_mcp.domain.attempt import AttemptRecord
+    from llmbench_mcp.domain.chat import Completion, Usage
+    from llmbench_mcp.domain.endpoint import Endpoint
+    from llmbench_mcp.domain.leaderboard import Entry
+    from llmbench_mcp.domain.run import Run
+    from llmbench_mcp.services.devices import DeviceView
+    from llmbench_mcp.services.endpoints import EndpointView
+    from llmbench_mcp.services.leaderboard import Leaderboard
+    from llmbench_mcp.services.suites import SuiteView
 
 
 def plain(value: Any) -> Any:
@@ -116,7 +117,8 @@ def entry(ranked: Entry) -> dict[str, Any]:
     """One row of a leaderboard with its tasks and manifest."""
     shape = asdict(ranked)
     row = shape.pop("row")
-    return {name: row.pop(name) for name in ("model", "endpoint", "device", "runs")} | shape | row
+    head = {name: row.pop(name) for name in ("model", "endpoint", "device", "runs")}
+    return {**head, **shape, **row}
 
 
 def device(view: DeviceView) -> dict[str, Any]:

@@ -6,20 +6,21 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from llmbench_mcp.cli import figures
-from llmbench_mcp.domain.attempt import AttemptRecord
-from llmbench_mcp.domain.leaderboard import Entry
-from llmbench_mcp.domain.model import DiscoveryReport, Model
-from llmbench_mcp.domain.run import Job, Run
 from llmbench_mcp.domain.text import one_line
-from llmbench_mcp.services.devices import DeviceView
-from llmbench_mcp.services.endpoints import EndpointView
-from llmbench_mcp.services.suites import SuiteView
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-_CELL = 160
+    from llmbench_mcp.domain.attempt import AttemptRecord
+    from llmbench_mcp.domain.leaderboard import Entry
+    from llmbench_mcp.domain.model import DiscoveryReport, Model
+    from llmbench_mcp.domain.run import Job, Run
+    from llmbench_mcp.services.devices import DeviceView
+    from llmbench_mcp.services.endpoints import EndpointView
+    from llmbench_mcp.services.suites import SuiteView
+
+_CELL, _SENTENCE = 160, 2_000
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -42,6 +43,13 @@ def literal(text: str) -> Text:
     from rich.text import Text
 
     return Text(one_line(text, _CELL))
+
+
+def sentence(text: str) -> Text:
+    """As ``literal``, for what stands outside tables and may be longer."""
+    from rich.text import Text
+
+    return Text(one_line(text, _SENTENCE))
 
 
 def endpoints(views: Sequence[EndpointView]) -> Table:

@@ -97,11 +97,17 @@ class JobWorker:
             await self._finish()
 
     async def _finish(self) -> None:
-        if not self._job.keep_loaded:
+        if not self._job.keep_loaded and not await self._is_wanted_again():
             await self._tools.residency.release(self._backend, self._endpoint, self._job.served_name)
         if self._retried:
             await self._tools.models.set_status(self._job.model_id, "unstable", "answered only after retries")
         await self._tools.work.job_ended(self._job, "done", None)
+
+    async def _is_wanted_again(self) -> bool:
+        """Whether another open job runs this model here: it then stays loaded for it."""
+        here = (self._job.endpoint_id, self._job.served_name)
+        others = [job for job in await self._tools.work.open_jobs() if job.id != self._job.id]
+        return any((job.endpoint_id, job.served_name) == here for job in others)
 
     async def _stop(self, error: EndpointError) -> None:
         """End the job for an error that will not pass; raise OutageError for one that may."""

@@ -12,7 +12,7 @@ _JSON_LIMIT = 64_000
 _LIST_LIMIT = 500
 
 Limit = Annotated[int, Field(ge=1, le=50)]
-Cursor = Annotated[str, Field(description="next_cursor of the page before")]
+Cursor = str
 Detail = Literal["concise", "detailed"]
 
 

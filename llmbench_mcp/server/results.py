@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
 
 
 class Result(BaseModel):
     """A tool's result; unknown values are left out."""
 
     # Building every validator at import would slow the start; the SDK builds the ones it needs.
-    model_config = ConfigDict(frozen=True, defer_build=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+
+Details = dict[str, Any]
+"""Further facts by name, only with ``detail="detailed"``; unknown ones are left out."""
 
 
 class Page(Result):
-    """A page of a list."""
+    """A page of a list; ``total`` counts all rows that match.
 
-    total: int = Field(description="rows that match in all")
-    next_cursor: str | None = Field(default=None, description="pass as cursor for the next page; absent on the last")
-    truncated: bool | None = Field(
-        default=None, description="true: cut to fit; go on with next_cursor or narrow the filters"
-    )
-    next: str | None = Field(default=None, description="the next call to make")
+    These fields mean the same everywhere, so the server's instructions describe them once for all tools.
+    """
+
+    total: int
+    next_cursor: str | None = None
+    truncated: bool | None = None
+    next: str | None = None

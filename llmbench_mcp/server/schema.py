@@ -2,47 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-_NAMED = ("properties", "$defs")
+Schema = dict[str, Any]
+
+_LITERAL = ("default", "enum", "const", "required")
 _NULL = {"type": "null"}
 
 
-def slim_input(schema: dict[str, Any]) -> dict[str, Any]:
+def slim_input(schema: Schema) -> Schema:
     """An argument schema without generated titles, closed to unknown names."""
-    slim: dict[str, Any] = _slim(schema)
-    return slim | {"additionalProperties": False}
+    return _slim(schema, schema.get("$defs", {})) | {"additionalProperties": False}
 
 
-def slim_output(schema: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A result schema without generated titles, docstrings and defaults."""
+def slim_output(schema: Schema | None) -> Schema | None:
+    """A result schema without generated titles, defaults and class docstrings, its parts written in place."""
     if schema is None:
         return None
-    slim: dict[str, Any] = _slim(schema, drop=("default",))
-    return slim
+    root = {key: value for key, value in schema.items() if key != "description"}
+    return _slim(root, schema.get("$defs", {}), drop=("default",))
 
 
-def _slim(node: Any, drop: tuple[str, ...] = ()) -> Any:
-    if isinstance(node, list):
-        return [_slim(item, drop) for item in node]
-    if not isinstance(node, dict):
-        return node
-    short: dict[str, Any] = {}
-    for key, value in _without_null(node).items():
-        if key in _NAMED:
-            short[key] = {name: _slim(item, drop) for name, item in value.items()}
-        elif not (key == "title" and isinstance(value, str)) and key not in drop:
-            short[key] = value if key in ("default", "enum", "const") else _slim(value, drop)
-    if "properties" in short:  # a class docstring is for readers of the code
-        short.pop("description", None)
+def _slim(node: Schema, parts: Mapping[str, Schema], drop: tuple[str, ...] = ()) -> Schema:
+    short: Schema = {}
+    for key, value in _plain(node, parts).items():
+        if key in ("title", "$defs", *drop) or (key == "additionalProperties" and value is True):
+            continue
+        if key == "properties":
+            short[key] = {name: _slim(item, parts, drop) for name, item in value.items()}
+        elif isinstance(value, dict) and key not in _LITERAL:
+            short[key] = _slim(value, parts, drop)
+        elif isinstance(value, list) and key not in _LITERAL:
+            short[key] = [_slim(item, parts, drop) for item in value]
+        else:
+            short[key] = value
     return short
 
 
-def _without_null(node: dict[str, Any]) -> dict[str, Any]:
-    """Optional fields are left out when unknown, never null."""
-    arms = node.get("anyOf", [])
-    real = [arm for arm in arms if arm != _NULL]
-    if len(real) == 1 and len(arms) == 2:
-        kept: dict[str, Any] = {key: value for key, value in node.items() if key != "anyOf"}
-        return kept | real[0]
+def _plain(node: Schema, parts: Mapping[str, Schema]) -> Schema:
+    """The node with its reference resolved and without a null arm: what is unknown is left out, never null."""
+    if "$ref" in node:
+        part = parts[node["$ref"].rpartition("/")[2]]
+        return {key: value for key, value in part.items() if key != "description"} | _without(node, "$ref")
+    arms = [arm for arm in node.get("anyOf", ()) if arm != _NULL]
+    if len(arms) == 1:
+        return _plain(arms[0], parts) | _without(node, "anyOf")
     return node
+
+
+def _without(node: Schema, key: str) -> Schema:
+    return {name: value for name, value in node.items() if name != key}

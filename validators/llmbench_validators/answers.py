@@ -17,7 +17,7 @@ from typing import Literal
 
 from llmbench_validators.plain_maths import plain
 
-Rule = Literal["hash", "boxed", "tag", "json", "cue", "correction", "bare", "conclusion", "rest"]
+Rule = Literal["hash", "boxed", "tag", "json", "cue", "correction", "bare", "conclusion", "whole"]
 MARKERS: frozenset[Rule] = frozenset({"hash", "boxed", "tag", "json"})
 MAX_CHARACTERS = 100_000
 _BARE_CHARACTERS = 80
@@ -68,7 +68,7 @@ _CORRECTION = re.compile(
     re.IGNORECASE,
 )
 _CORRECTED = re.compile(
-    r"(?:should (?:\w+ )?be|(?<!\w)(?:is|it's|are|was|so|be|equals|gives|get|makes|to|therefore|recount)\b|[=:])",
+    r"(?:should (?:\w+ )?be|(?<!\w)(?:is|it's|are|was|so|be|equals|gives|get|makes|to|therefore|recount|mean)\b|[=:])",
     re.IGNORECASE,
 )
 _CONCLUSION = re.compile(
@@ -76,6 +76,7 @@ _CONCLUSION = re.compile(
     r"|as a result|finally|in conclusion)\b",
     re.IGNORECASE | re.MULTILINE,
 )
+_DIGIT = re.compile(r"[0-9]")
 _NEXT_QUESTION = re.compile(r"^[^\w\n]{0,10}(?:question|q|problem|exercise|input|human|user)\s*\d*\s*:", re.I | re.M)
 
 
@@ -99,9 +100,10 @@ def candidates(text: str, prompt: str = "") -> Iterator[Candidate]:
         yield _candidate(flat, cue)
     if len(flat.strip()) <= _BARE_CHARACTERS:
         yield Candidate(flat.strip(), "bare", at_end=True)
-    for place in reversed(list(_conclusions(flat))[-_MOST:]):
-        yield _candidate(flat, place)
-    yield Candidate(flat, "rest", at_end=True)
+    for place in list(_conclusions(flat))[-1:]:
+        if not _DIGIT.search(flat, place.end):  # a conclusion that is calculated further is none
+            yield _candidate(flat, place)
+    yield Candidate(flat, "whole", at_end=True)
 
 
 def _candidate(flat: str, place: _Place) -> Candidate:

@@ -14,13 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from llmbench_validators import wire
+from llmbench_validators import show, wire
 from llmbench_validators.session import CandidateFailed, Reply
 from llmbench_validators.types import ValidationSpecError
 
 _FILE = "<tests>"
 _CHECK = "check"
-_MAX_SHOWN = 200
 
 Call = Callable[[Any, Any], Reply]
 
@@ -51,10 +50,23 @@ class _Step:
 class Proxy:
     """Stands for the candidate's function in the tests' name space."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, name: str, call: Call) -> None:
+        self._name = name
         self._call = call
+        self._last: tuple[Any, Any, Reply] | None = None
         self.fault: Failure | None = None
-        self.last = ""
+
+    def forget(self) -> None:
+        """Start a new statement."""
+        self._last, self.fault = None, None
+
+    def last(self) -> str:
+        """The statement's last call and what came of it; empty when there was none."""
+        if self._last is None:
+            return ""
+        args, kwargs, reply = self._last
+        happened = reply.text if reply.word else f"returned {show.value(reply.value)}"
+        return f"{show.call(self._name, args, kwargs)} {happened}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the candidate; its value, or its exception as the builtin type it derives from."""
@@ -64,30 +76,23 @@ class Proxy:
             raise ValidationSpecError(
                 f"test_code passes a {exc} object to the function; only plain data reaches the sandbox"
             ) from exc
-        shown = ", ".join([*map(_short, args), *(f"{k}={_short(v)}" for k, v in kwargs.items())])
         reply = self._carried_out(*sent)
+        self._last = args, kwargs, reply
         if reply.raised is not None:
-            self.last = f"({shown}) {reply.text}"
             raise _rebuilt(reply)
         if reply.word is not None:
-            self._stop(Failure(reply.word, reply.text))
-        self.last = f"({shown}) returned {_short(reply.value)}"
+            raise self._stopped(Failure(reply.word, self.last()))
         return reply.value
 
     def _carried_out(self, args: Any, kwargs: Any) -> Reply:
         try:
             return self._call(args, kwargs)
         except CandidateFailed as exc:
-            self._stop(Failure(exc.word, exc.text, fatal=True))
+            raise self._stopped(Failure(exc.word, exc.text, fatal=True)) from None
 
-    def _stop(self, failure: Failure) -> Any:
+    def _stopped(self, failure: Failure) -> _Stop:
         self.fault = self.fault or failure
-        raise _Stop
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…"
+        return _Stop()
 
 
 def _rebuilt(reply: Reply) -> Exception:
@@ -144,7 +149,7 @@ def _awaitable(proxy: Proxy) -> Callable[..., Any]:
 
 
 def _run_step(step: _Step, names: dict[str, Any], proxy: Proxy) -> Failure | None:
-    proxy.fault, proxy.last = None, ""
+    proxy.forget()
     try:
         exec(step.code, names)  # noqa: S102 - the task's own code
     except _Stop:
@@ -159,10 +164,11 @@ def _run_step(step: _Step, names: dict[str, Any], proxy: Proxy) -> Failure | Non
 def _classified(exc: Exception, step: _Step, proxy: Proxy) -> Failure:
     reply = None if _is_plain_assertion(exc) else _candidate_reply(exc)
     if reply is not None:
-        return Failure(reply.word or "runtime_error", f"{proxy.last or reply.text}")
+        return Failure(reply.word or "runtime_error", proxy.last() or reply.text)
     if isinstance(exc, NameError | ImportError):
         raise ValidationSpecError(f"test_code is at fault: {exc}") from exc
-    happened = f"; the call {proxy.last}" if proxy.last else ""
+    last = proxy.last()
+    happened = f"; {last}" if last else ""
     reason = "" if isinstance(exc, AssertionError) else f" ({type(exc).__name__})"
     return Failure("wrong_answer", f"{_failing_line(exc, step)}{reason}{happened}")
 
@@ -192,7 +198,7 @@ def _failing_line(exc: BaseException, step: _Step) -> str:
         if trace.tb_frame.f_code.co_filename == _FILE and 0 < number <= len(step.lines):
             found = step.lines[number - 1].strip()
         trace = trace.tb_next
-    return found if len(found) <= _MAX_SHOWN else found[: _MAX_SHOWN - 1] + "…"
+    return show.cut(found)
 
 
 @functools.lru_cache(maxsize=256)

@@ -6,10 +6,8 @@ it sends is taken as a claim of the candidate, never as a verdict.
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import errno
-import inspect
 import os
 import socket
 import sys
@@ -25,6 +23,7 @@ OUT_OF_MEMORY = 70
 
 _MODULE = "candidate"
 _MAX_TEXT = 300
+_CO_COROUTINE = 0x80  # inspect.CO_COROUTINE; the module itself would weigh on every fork
 _REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EFBIG})
 
 
@@ -49,21 +48,28 @@ def _load(channel: socket.socket, request: dict[str, Any]) -> Callable[..., Any]
     try:
         code = compile(request["code"], "<answer>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as exc:
-        return _failed(channel, "syntax_error", exc)
+        _fail(channel, "syntax_error", exc)
+        return None
     try:
         _run_imports(request["imports"], module.__dict__)
         exec(code, module.__dict__)  # noqa: S102 - running the answer is this process's only purpose
     except BaseException as exc:  # noqa: BLE001 - the top of an untrusted program; everything is reported
         if not _survivable(exc) or _find(module, request["function"]) is None:
-            return _failed(channel, _word(exc, importing=True), exc)
+            _fail(channel, _word(exc, importing=True), exc)
+            return None
         note = type(exc).__name__
     function = _find(module, request["function"])
     if function is None:
         name = request["function"]
         wire.send(channel, {"failed": "missing_function", "text": f"the code defines no function {name}"})
         return None
-    wire.send(channel, {"ready": True, "async": inspect.iscoroutinefunction(function), "note": note})
+    wire.send(channel, {"ready": True, "async": _is_async(function), "note": note})
     return function
+
+
+def _is_async(function: Any) -> bool:
+    code = getattr(function, "__code__", None) or getattr(getattr(function, "__func__", None), "__code__", None)
+    return isinstance(code, types.CodeType) and bool(code.co_flags & _CO_COROUTINE)
 
 
 def _run_imports(lines: list[str], namespace: dict[str, Any]) -> None:
@@ -81,14 +87,14 @@ def _survivable(exc: BaseException) -> bool:
 
 
 def _find(module: types.ModuleType, name: str) -> Callable[..., Any] | None:
-    found = module.__dict__.get(name)
+    found: Callable[..., Any] | None = module.__dict__.get(name)
     if callable(found):
         return found
     owners = [c for c in module.__dict__.values() if _own_class(c) and callable(c.__dict__.get(name))]
     if len(owners) != 1:
         return None
     try:
-        method = getattr(owners[0](), name)
+        method: Callable[..., Any] = getattr(owners[0](), name)
     except Exception:  # noqa: BLE001 - the class is the candidate's; one that cannot be built has no function
         return None
     return method if callable(method) else None
@@ -98,7 +104,7 @@ def _own_class(thing: Any) -> bool:
     return isinstance(thing, type) and thing.__module__ == _MODULE
 
 
-def _failed(channel: socket.socket, word: str, exc: BaseException) -> None:
+def _fail(channel: socket.socket, word: str, exc: BaseException) -> None:
     wire.send(channel, {"failed": word, "text": _describe(exc)})
 
 
@@ -123,7 +129,9 @@ def _describe(exc: BaseException) -> str:
 def _answer(channel: socket.socket, function: Callable[..., Any], request: dict[str, Any]) -> None:
     try:
         value = function(*wire.decode(request["args"]), **wire.decode(request["kwargs"]))
-        if inspect.iscoroutine(value):
+        if isinstance(value, types.CoroutineType):
+            import asyncio  # would make every fork slower, and is rarely needed
+
             value = asyncio.run(value)
         reply: dict[str, Any] = {"value": wire.encode(value)}
         del value

@@ -17,26 +17,25 @@ import socket
 import types
 from typing import Any
 
-from llmbench_validators import asserts, compare, probe, wire
+from llmbench_validators import asserts, compare, probe, show, wire
 from llmbench_validators.session import Candidate, CandidateFailed, ParentGone, Reply, WarmZygote
 from llmbench_validators.types import SandboxFault, ValidationSpecError
 
 MAX_JOB = 64 << 20
 _MAX_FINDINGS = 10
-_MAX_SHOWN = 120
 
 
 class _TestsTooSlow(BaseException):
     """The tests themselves used up their processor time."""
 
 
-def main(descriptor: int) -> None:
-    """Serve jobs on the inherited socket ``descriptor`` until it closes."""
+def main(descriptor: int, folder: str) -> None:
+    """Serve jobs on the inherited socket ``descriptor`` until it closes; ``folder`` is removed at the end."""
     control = socket.socket(fileno=descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        zygote = WarmZygote()
-        report = probe.isolation(zygote, zygote.plan)
+        zygote = WarmZygote(folder)
+        report = probe.isolation(zygote, zygote.mechanisms)
     except SandboxFault as exc:
         wire.send(control, {"fault": str(exc)})
         return
@@ -132,7 +131,7 @@ class _Grading:
         return results
 
     def _one(self, test: dict[str, Any]) -> asserts.Failure | None:
-        shown = _shown_call(self._job["function"], test)
+        shown = show.call(self._job["function"], test["args"], test["kwargs"])
         try:
             reply = self._call(wire.encode(test["args"]), wire.encode(test["kwargs"]))
         except CandidateFailed as exc:
@@ -154,7 +153,7 @@ class _Grading:
         except CandidateFailed as exc:
             self._drop()
             return [asserts.Failure(exc.word, exc.text, fatal=True)] * total
-        proxy = asserts.Proxy(self._call)
+        proxy = asserts.Proxy(function, self._call)
         with _processor_limit(self._job["timeout_s"]):
             return asserts.run(stage["code"], self._job["setup"], function, proxy, is_async=is_async)
 
@@ -192,18 +191,9 @@ def _judged(reply: Reply, expected: Any, mode: str, shown: str) -> asserts.Failu
         return asserts.Failure(reply.word, f"{shown} {reply.text}")
     if compare.same(reply.value, expected, mode):
         return None
-    return asserts.Failure("wrong_answer", f"{shown} returned {_cut(reply.value)}, expected {_cut(expected)}")
-
-
-def _shown_call(function: str, test: dict[str, Any]) -> str:
-    parts = [_cut(value) for value in test["args"]]
-    parts += [f"{name}={_cut(value)}" for name, value in test["kwargs"].items()]
-    return f"{function}({', '.join(parts)})"
-
-
-def _cut(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…"
+    return asserts.Failure(
+        "wrong_answer", f"{shown} returned {show.value(reply.value)}, expected {show.value(expected)}"
+    )
 
 
 @contextlib.contextmanager

@@ -50,8 +50,9 @@ def _same_number(actual: Any, expected: float, mode: str) -> bool:
 def _same_sequence(actual: Any, expected: list[Any] | tuple[Any, ...], mode: str) -> bool:
     if mode == "unordered" and isinstance(actual, set | frozenset):
         return _same_members(actual, expected, mode)
-    wanted: tuple[type, ...] = (tuple,) if mode == "exact" and isinstance(expected, tuple) else (list, tuple)
-    if not isinstance(actual, wanted) or len(actual) != len(expected):
+    if not isinstance(actual, list | tuple) or len(actual) != len(expected):
+        return False
+    if mode == "exact" and isinstance(expected, tuple) and not isinstance(actual, tuple):
         return False
     if mode == "unordered":
         return _same_members(actual, expected, mode)

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from llmbench_validators import kernel, landlock, seccomp
 
@@ -25,39 +25,48 @@ _DATA = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
 _FIRST_SPARE_UID, _SPARE_UIDS, _NOBODY = 60_000, 5_000, 65_534
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What this machine lets us enforce, prepared once and applied in every candidate process.
+class Plan(NamedTuple):
+    """What is in force in this process and its children, and what each candidate process still has to do.
 
-    ``uid`` is the account to change to (None: stay), ``ruleset`` a Landlock descriptor (None: no Landlock),
-    ``capabilities`` the bit mask that survives the change of account.
+    ``uid`` is the account changed to (None: stayed), ``size`` the bytes of address space at the start.
     """
 
     uid: int | None
-    ruleset: int | None
-    capabilities: int
+    landlock: bool
     filtered: bool
+    size: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Budgets of one candidate process: bytes of address space beyond the start, seconds of CPU."""
 
     memory_bytes: int
     cpu_seconds: int
 
 
-def prepare(folder: str) -> Plan:
-    """The strictest plan possible here, with ``folder`` as the only place a candidate may write."""
+def settle(folder: str) -> Plan:
+    """Give up, for good, all that no candidate may have; ``folder`` stays the only writable place.
+
+    Done once, in the process candidates are forked from, so that each of them costs only what is its own.
+    """
+    size = _address_space()
+    if not kernel.LINUX:
+        _set_fixed_limits(alone=False)
+        return Plan(None, False, False, size)
     ruleset = _ruleset(folder)
     uid = spare_uid()
-    capabilities = 0
-    if uid is not None and not all(_world_readable(path) for path in _own_paths()):
-        if ruleset is None:  # only Landlock makes it safe to keep the right to read
-            uid = None
-        else:
-            capabilities = 1 << kernel.CAP_DAC_READ_SEARCH
-    return Plan(uid, ruleset, capabilities, kernel.LINUX and seccomp.supported())
+    readable = uid is None or all(_world_readable(path) for path in _own_paths())
+    if not readable and ruleset is None:  # only Landlock makes it safe to keep the right to read
+        uid = None
+    if uid is not None:
+        os.chown(folder, uid, uid)
+    _set_fixed_limits(alone=uid is not None)
+    _change_account(uid, 0 if readable else 1 << kernel.CAP_DAC_READ_SEARCH)
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    if ruleset is not None:
+        landlock.restrict(ruleset)
+        os.close(ruleset)
+    return Plan(uid, ruleset is not None, seccomp.supported() and bool(seccomp.program(0)), size)
 
 
 def spare_uid() -> int | None:
@@ -133,28 +142,12 @@ def _inside(folder: str, *, modules: bool) -> Iterator[tuple[str, int]]:
                 yield entry.path, landlock.READ
 
 
-# --- in the candidate process
-
-
-def apply(plan: Plan, limits: Limits) -> None:
-    """Give everything up, for good. Raises OSError when a part of the plan cannot be kept."""
-    _set_limits(limits, alone=plan.uid is not None)
-    if not kernel.LINUX:
+def _change_account(uid: int | None, capabilities: int) -> None:
+    """Become ``uid`` with no more than ``capabilities``; root that cannot change keeps no capability at all."""
+    if uid is None:
+        if os.geteuid() == 0:
+            kernel.keep_capabilities(0)
         return
-    if plan.uid is not None:
-        _change_account(plan.uid, plan.capabilities)
-    elif os.geteuid() == 0:
-        kernel.keep_capabilities(0)
-    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    kernel.die_with_parent()  # after the change of account, which clears it
-    if plan.ruleset is not None:
-        landlock.restrict(plan.ruleset)
-        os.close(plan.ruleset)
-    if plan.filtered:
-        kernel.install_seccomp(seccomp.program(os.getpid()))
-
-
-def _change_account(uid: int, capabilities: int) -> None:
     if capabilities:
         kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
     os.setgroups([])
@@ -163,32 +156,32 @@ def _change_account(uid: int, capabilities: int) -> None:
     kernel.keep_capabilities(capabilities)
 
 
-def _set_limits(limits: Limits, *, alone: bool) -> None:
-    wanted = {
-        "RLIMIT_CPU": limits.cpu_seconds,
-        "RLIMIT_FSIZE": MAX_FILE_BYTES,
-        "RLIMIT_NOFILE": MAX_FILES,
-        "RLIMIT_CORE": 0,
-        # The count is per account: an account shared with the user's own processes would be over it already.
-        "RLIMIT_NPROC": MAX_TASKS if alone else 1024,
-    }
-    size = _address_space()
-    if size is not None:
-        wanted["RLIMIT_AS"] = size + limits.memory_bytes
-    for name, value in wanted.items():
-        _set_limit(name, value)
+def _set_fixed_limits(*, alone: bool) -> None:
+    _set_limit("RLIMIT_FSIZE", MAX_FILE_BYTES)
+    _set_limit("RLIMIT_NOFILE", MAX_FILES)
+    _set_limit("RLIMIT_CORE", 0)
+    # The count is per account: one shared with the user's own processes would be over a small limit already.
+    _set_limit("RLIMIT_NPROC", MAX_TASKS if alone else 1024)
 
 
-def _set_limit(name: str, value: int) -> None:
+def apply(plan: Plan, limits: Limits) -> None:
+    """In a candidate process: its own limits and the system call filter. Raises OSError when one cannot be set."""
+    if plan.size is not None:
+        _set_limit("RLIMIT_AS", plan.size + limits.memory_bytes)
+    _set_limit("RLIMIT_CPU", limits.cpu_seconds, slack=1)  # the soft limit's signal tells time from other deaths
+    kernel.die_with_parent()
+    if plan.filtered:
+        kernel.install_seccomp(seccomp.program(os.getpid()))
+
+
+def _set_limit(name: str, value: int, slack: int = 0) -> None:
     number = getattr(resource, name, None)
     if number is None:
         return
     hard = resource.getrlimit(number)[1]
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    slack = 1 if name == "RLIMIT_CPU" else 0  # the soft limit's signal tells time from other deaths
+    top = value + slack if hard == resource.RLIM_INFINITY else min(value + slack, hard)
     try:
-        resource.setrlimit(number, (value, value + slack if hard == resource.RLIM_INFINITY else value))
+        resource.setrlimit(number, (min(value, top), top))
     except (ValueError, OSError):
         return  # some platforms know a limit and refuse it; the start-up probe lowers the level then
 

@@ -13,7 +13,8 @@ _ROOT = str(Path(__file__).resolve().parent.parent)
 _FLAGS = ("-s", "-S", "-P", "-B")
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); import importlib; "
-    "module = importlib.import_module(sys.argv[2]); sys.path.remove(sys.argv[1]); module.main(int(sys.argv[3]))"
+    "module = importlib.import_module(sys.argv[2]); sys.path.remove(sys.argv[1]); "
+    "module.main(int(sys.argv[3]), *sys.argv[4:])"
 )
 
 
@@ -33,14 +34,14 @@ def environment() -> dict[str, str]:
     return built
 
 
-def start(module: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """Start ``module.main(fd)`` in a fresh interpreter; returns it with our end of its control socket.
+def start(module: str, *arguments: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start ``module.main(fd, *arguments)`` in a fresh interpreter; returns it with our end of its control socket.
 
     Raises OSError when the interpreter cannot be started.
     """
     ours, theirs = socket.socketpair()
     with theirs:
-        command = [sys.executable, *_FLAGS, "-c", _BOOT, _ROOT, module, str(theirs.fileno())]
+        command = [sys.executable, *_FLAGS, "-c", _BOOT, _ROOT, module, str(theirs.fileno()), *arguments]
         try:
             process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
                 command,

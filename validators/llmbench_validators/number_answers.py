@@ -31,6 +31,7 @@ _ALTERNATIVE = re.compile(
     re.I,
 )
 _OPERATOR = re.compile(r"\s*(?:[*\u00d7x+/÷·^]|-)\s*\Z")
+_MOVES_ON = re.compile(r"[.!?;](?=\s)|\n|,|(?<!\w)(?:and|then|so|plus|minus|which|but|or)(?!\w)", re.IGNORECASE)
 _SPACED_GROUPS = re.compile(r"(?<![0-9.,])(?<![0-9.,] )([0-9]{1,3}(?: [0-9]{3})+)(?![0-9])(?! [0-9])")
 
 
@@ -50,7 +51,7 @@ def pick_number(candidate: Candidate) -> Pick | None:
         return _bare(text)
     if candidate.rule == "conclusion":
         return _conclusion(text)
-    if candidate.rule == "rest":
+    if candidate.rule == "whole":
         return _last(text)
     if candidate.rule == "correction" and not _starts_with_number(text):
         return None
@@ -156,7 +157,18 @@ def _last(text: str) -> Pick | None:
         return Pick(None, note="ends with an expression, not a number")
     if len(numbers) > 1 and _hedged(text, numbers[-2], last):
         return Pick(None, note="ends with more than one number")
-    return Pick(last.value, last.percent)
+    result = _result_of_last_sum(text, numbers)
+    return Pick(result.value, result.percent)
+
+
+def _result_of_last_sum(text: str, numbers: list[Number]) -> Number:
+    """In "40 - 24 = 16 people in row 12" the sum's result; the last number unless both stand in one sentence."""
+    last = numbers[-1]
+    equals = max(text.rfind("=", 0, last.start), text.rfind("\u2248", 0, last.start))
+    after = [number for number in numbers[-6:] if number.start > equals >= 0]
+    if not after or after[0].value is None or _MOVES_ON.search(text, after[0].end, last.start):
+        return last
+    return after[0]
 
 
 def _hedged(text: str, first: Number, second: Number) -> bool:

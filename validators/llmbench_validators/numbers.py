@@ -16,8 +16,9 @@ _DIGITS = r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(
 _NUMBER = re.compile(
     rf"""
     (?: (?P<whole>[0-9]+)\s+ (?=[0-9]+/[0-9]) )?
-    (?: (?P<german>[0-9]{{1,3}}(?:\.[0-9]{{3}})+,[0-9]+)
-      | (?P<comma>[0-9]+,(?:[0-9]{{1,2}}|[0-9]{{4,}}))(?![0-9,./])
+    (?: (?P<dotted>[0-9]{{1,3}}(?:\.[0-9]{{3}}){{2,}})(?![0-9]|[,.][0-9])
+      | (?P<german>[0-9]{{1,3}}(?:\.[0-9]{{3}})+,[0-9]+)
+      | (?P<comma>(?<![0-9],)[0-9]+,(?:[0-9]{{1,2}}|[0-9]{{4,}}))(?![0-9]|[,./][0-9])
       | (?P<digits>{_DIGITS})? (?P<decimals>\.[0-9]+)? )
     (?: /(?P<below>[0-9]+)(?![0-9/]|[.,][0-9]) )?
     (?: [eE](?P<e>[-+]?[0-9]+)(?![0-9A-Za-z]) )?
@@ -120,7 +121,9 @@ def _tainted(text: str, start: int, end: int) -> bool:
 def _value(match: re.Match[str]) -> Fraction | None:
     if len(match[0]) > _MAX_DIGITS:
         return None
-    if match["german"]:
+    if match["dotted"]:
+        value = Fraction(match["dotted"].replace(".", ""))
+    elif match["german"]:
         value = Fraction(match["german"].replace(".", "").replace(",", "."))
     elif match["comma"]:
         value = Fraction(match["comma"].replace(",", "."))

@@ -38,7 +38,7 @@ def attempts(number):
 """
 
 
-def isolation(zygote: Zygote, plan: dict[str, Any]) -> dict[str, Any]:
+def isolation(zygote: Zygote, mechanisms: dict[str, Any]) -> dict[str, Any]:
     """``level``, the guarantees seen to hold, and the mechanisms in use.
 
     Raises SandboxFault when a harmless sample gives a wrong result here: grading would be worthless.
@@ -55,7 +55,7 @@ def isolation(zygote: Zygote, plan: dict[str, Any]) -> dict[str, Any]:
     if reply.word is not None or not isinstance(reply.value, tuple) or reply.value[0] != 2:
         raise SandboxFault(f"the sandbox's self-test failed: {reply.text}")
     held = {name: reply.value[1].get(name) is True for name in GUARANTEES}
-    return {"level": _level(held), "guarantees": held, "mechanisms": plan}
+    return {"level": _level(held), "guarantees": held, "mechanisms": mechanisms}
 
 
 def _level(held: dict[str, bool]) -> str:

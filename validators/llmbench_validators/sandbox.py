@@ -12,7 +12,7 @@ import subprocess
 import threading
 from typing import Any
 
-from llmbench_validators import launch, wire
+from llmbench_validators import folders, launch, wire
 from llmbench_validators.probe import LEVELS
 from llmbench_validators.types import SandboxFault, ValidationSpecError
 
@@ -26,8 +26,9 @@ class _Checker:
     """One checker process and its channel."""
 
     def __init__(self) -> None:
+        self._folder = folders.make()
         try:
-            self._process, self._channel = launch.start("llmbench_validators.checker")
+            self._process, self._channel = launch.start("llmbench_validators.checker", self._folder)
         except OSError as exc:
             raise SandboxFault(f"the checker process could not be started: {exc}") from exc
         self.report = self._exchange(None, _START_S)
@@ -61,6 +62,7 @@ class _Checker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        folders.remove(self._folder)
 
 
 class Pool:

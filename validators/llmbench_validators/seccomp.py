@@ -7,7 +7,8 @@ Numbers: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/uni
 
 from __future__ import annotations
 
-import platform
+import functools
+import os
 import struct
 
 # name: (x86_64, aarch64); None where the architecture has no such call.
@@ -114,7 +115,7 @@ _NR, _ARCH, _ARG0 = 0, 4, 16
 
 def supported() -> bool:
     """Whether the system call numbers of this machine's architecture are known."""
-    return platform.machine() in _AUDIT_ARCH
+    return os.uname().machine in _AUDIT_ARCH
 
 
 def _op(code: int, value: int, jump_true: int = 0, jump_false: int = 0) -> bytes:
@@ -136,6 +137,7 @@ def _only_when(number: int, test: int, value: int) -> bytes:
     )
 
 
+@functools.cache
 def _start(machine: str) -> bytes:
     head = _op(_LOAD, _ARCH) + _op(_EQUAL, _AUDIT_ARCH[machine], 1, 0) + _op(_RETURN, _KILL) + _op(_LOAD, _NR)
     if machine == "x86_64":  # the x32 table offers the same calls under other numbers
@@ -149,11 +151,17 @@ def program(pid: int, machine: str | None = None) -> bytes:
     Threads, files, timers, pipes and ``socketpair`` (asyncio needs it) stay. Raises KeyError for an
     architecture that :func:`supported` does not know.
     """
-    machine = machine or platform.machine()
+    machine = machine or os.uname().machine
     column = _COLUMN[machine]
-    parts = [_start(machine), _only_when(_CLONE[column], _ANY_BIT, _CLONE_THREAD)]
+    own = [_only_when(numbers[column], _EQUAL, pid) for numbers in _OWN_PID.values()]
+    return _start(machine) + b"".join(own) + _rest(column)
+
+
+@functools.cache
+def _rest(column: int) -> bytes:
+    """What does not depend on the process; built before the fork, so that it costs a sample nothing."""
+    parts = [_only_when(_CLONE[column], _ANY_BIT, _CLONE_THREAD)]
     parts.append(_refuse(_CLONE3[column], _ENOSYS))  # the C library then falls back to clone
-    parts += [_only_when(numbers[column], _EQUAL, pid) for numbers in _OWN_PID.values()]
     parts.append(_only_when(_PRLIMIT[column], _EQUAL, 0))
     denied = [numbers[column] for numbers in _NUMBERS.values()]
     parts += [_refuse(number) for number in denied if number is not None]

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from llmbench_validators import launch, wire
+from llmbench_validators import folders, launch, wire
 from llmbench_validators.types import SandboxFault
 
 _START_S = 60.0
@@ -52,17 +52,22 @@ class Zygote(Protocol):
         """Send one order, with a descriptor when ``passed`` is given, and return its answer."""
         ...
 
+    def clean(self) -> None:
+        """Remove the files of the ended candidate."""
+        ...
+
 
 class WarmZygote:
-    """A running zygote process and its control channel. Raises SandboxFault when it does not answer."""
+    """A running zygote process whose candidates write below ``folder``, an empty one. Raises SandboxFault when it does not answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
         try:
-            self._process, self._control = launch.start("llmbench_validators.zygote")
+            self._process, self._control = launch.start("llmbench_validators.zygote", self._folder)
         except OSError as exc:
             raise SandboxFault(f"the sandbox process could not be started: {exc}") from exc
         self._control.settimeout(_START_S)
-        self.plan: dict[str, Any] = self._reply()["plan"]
+        self.mechanisms = self._reply()
 
     def order(self, message: dict[str, Any], passed: socket.socket | None = None) -> dict[str, Any]:
         """See :class:`Zygote`. Raises SandboxFault when the process is gone."""
@@ -85,6 +90,15 @@ class WarmZygote:
             raise SandboxFault("the sandbox process answers nonsense")
         return reply
 
+    def clean(self) -> None:
+        """Remove what a candidate left. Raises SandboxFault when something resists."""
+        with os.scandir(self._folder) as entries:
+            left = [entry.path for entry in entries]
+        for path in left:
+            folders.remove(path)
+        if os.listdir(self._folder):
+            raise SandboxFault(f"files of a candidate cannot be removed from {self._folder}")
+
     def stop(self) -> None:
         """Close the channel, which ends the process; kill it when it lingers."""
         self._control.close()
@@ -93,6 +107,7 @@ class WarmZygote:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        folders.remove(self._folder)
 
 
 class Candidate:
@@ -177,7 +192,7 @@ class Candidate:
             return CandidateFailed("cheating", "closed the result channel")
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
-            word = _SIGNAL_WORDS.get(number, "runtime_error")
+            word = _SIGNAL_WORDS.get(signal.Signals(number), "runtime_error")
             return CandidateFailed(word, f"the process died of {signal.Signals(number).name}")
         code = os.WEXITSTATUS(status)
         if code == _CONFINEMENT_FAILED:
@@ -193,7 +208,7 @@ class Candidate:
             self._channel.close()
             self._ended = self._zygote.order({"end": grace_s})
             if not self._ended["clean"]:
-                raise SandboxFault("a candidate's folder could not be removed")
+                self._zygote.clean()
         return self._ended
 
 

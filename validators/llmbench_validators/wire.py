@@ -7,9 +7,7 @@ decoder builds builtin types only, so nothing of the sender's own classes can re
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import fractions
+import importlib
 import json
 import socket
 import struct
@@ -73,7 +71,7 @@ def _write_dict(value: dict[Any, Any], depth: int) -> Any:
 
 
 def _write_iterator(value: Iterator[Any], depth: int) -> Any:
-    taken = []
+    taken: list[Any] = []
     for item in value:
         if len(taken) >= MAX_ITEMS:
             raise TooLarge(f"an iterator of more than {MAX_ITEMS} items")
@@ -95,14 +93,18 @@ _WRITERS: dict[type, _Writer] = {
     bytearray: lambda v, _: {"a": bytearray.hex(v)},
     complex: lambda v, _: {"c": [v.real.hex(), v.imag.hex()]},
     range: lambda v, _: {"r": [v.start, v.stop, v.step]},
-    decimal.Decimal: lambda v, _: {"n": str(v)},
-    fractions.Fraction: lambda v, _: {"q": [hex(v.numerator), hex(v.denominator)]},
-    datetime.date: lambda v, _: {"day": v.isoformat()},
-    datetime.datetime: lambda v, _: {"time": v.isoformat()},
+}
+# By name, so that a process loads these modules only when it meets such a value.
+_RARE: dict[tuple[str, str], _Writer] = {
+    ("decimal", "Decimal"): lambda v, _: {"n": str(v)},
+    ("fractions", "Fraction"): lambda v, _: {"q": [hex(v.numerator), hex(v.denominator)]},
+    ("datetime", "date"): lambda v, _: {"day": v.isoformat()},
+    ("datetime", "datetime"): lambda v, _: {"time": v.isoformat()},
 }
 _BASES = (int, float, str, list, tuple, set, frozenset, dict, bytes)
+_SAMPLES: tuple[Any, ...] = ([], (), {}, set(), "", range(0))
 _ITERATORS = {
-    *(type(iter(sample)) for sample in ([], (), {}, set(), "", range(0))),  # type: ignore[call-overload]
+    *(type(iter(sample)) for sample in _SAMPLES),
     *(map, filter, zip, enumerate, reversed, type({}.keys()), type({}.values()), type({}.items())),
     *(type(_ for _ in ()), type(reversed([]))),
 }
@@ -114,7 +116,11 @@ def _inherited_writer(kind: type) -> _Writer | None:
     for base in _BASES:
         if issubclass(kind, base):
             return _WRITERS[base]
-    return None
+    return _RARE.get((kind.__module__, kind.__qualname__))
+
+
+def _rare(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
 
 
 # --- JSON -> plain data
@@ -150,10 +156,10 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "c": lambda b: complex(float.fromhex(b[0]), float.fromhex(b[1])),
     "r": lambda b: range(*b),
     "g": lambda b: iter(decode(b)),
-    "n": lambda b: decimal.Decimal(b),
-    "q": lambda b: fractions.Fraction(int(b[0], 16), int(b[1], 16)),
-    "day": lambda b: datetime.date.fromisoformat(b),
-    "time": lambda b: datetime.datetime.fromisoformat(b),
+    "n": lambda b: _rare("decimal", "Decimal")(b),
+    "q": lambda b: _rare("fractions", "Fraction")(int(b[0], 16), int(b[1], 16)),
+    "day": lambda b: _rare("datetime", "date").fromisoformat(b),
+    "time": lambda b: _rare("datetime", "datetime").fromisoformat(b),
 }
 
 

@@ -27,7 +27,7 @@ TERMINATE_S = 5.0
 _TRIES = 3
 _LINE_BYTES = 4096
 _TAIL_BYTES = 4096
-_TAIL_LINES = 3
+_TAIL_LINES = 5
 _CHILD = "llmbench_mcp.backends.embedded.server_child"
 _PORT_TAKEN = "couldn't bind"  # llama.cpp's words
 
@@ -126,7 +126,7 @@ async def _wait_until_ready(process: Process, plan: _Plan, port: int) -> None:
         words = await _last_words(plan)
         if _PORT_TAKEN in words:
             raise _PortTaken
-        raise SetupError(f"The embedded server ended at once (exit code {process.returncode}).", words)
+        raise SetupError(f"The embedded server did not start (exit code {process.returncode}).", words)
     listening = json.loads(line)["listening"]
     client = HttpClient(parse_address(_url(port)))
     try:

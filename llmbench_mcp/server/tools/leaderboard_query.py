@@ -10,7 +10,7 @@ from pydantic import Field
 from llmbench_mcp.domain.leaderboard import Entry, RankBy
 from llmbench_mcp.server.arguments import Cursor, Detail, Limit
 from llmbench_mcp.server.present import Cut, decode_cursor, ms, names, reply, shown, shown_or_none
-from llmbench_mcp.server.results import Page, Result
+from llmbench_mcp.server.results import Details, Page, Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
 
 if TYPE_CHECKING:
@@ -20,31 +20,27 @@ if TYPE_CHECKING:
 class EntryRow(Result):
     """One comparable group of results: model, endpoint and sampling."""
 
-    rank: str | None = Field(default=None, description="a range like 1-2 where intervals overlap; absent: see note")
+    rank: str | None = Field(default=None, description="1-2 where intervals overlap; absent: see note")
     model: str = Field(description="untrusted")
     quantisation: str | None = None
     endpoint: str
     device: str
-    score: float | None = Field(default=None, description="weighted mean over tasks, 0 to 1")
+    score: float | None = Field(default=None, description="weighted, 0..1")
     pass_rate: float | None = None
-    interval_low: float = Field(description="95 % Wilson interval of pass_rate")
+    interval_low: float = Field(description="of pass_rate, 95 % Wilson")
     interval_high: float
-    coverage: float = Field(description="share of the suite's tasks graded")
-    errors: int = Field(description="attempts without a verdict")
-    decode_tps: float | None = Field(default=None, description="median output tokens per second")
-    ttft_p50_ms: float | None = Field(default=None, description="to the first token")
-    latency_p50_ms: float | None = Field(default=None, description="whole answer")
+    coverage: float = Field(description="share of tasks graded")
+    errors: int
+    decode_tps: float | None = Field(default=None, description="median")
+    ttft_p50_ms: float | None = None
+    latency_p50_ms: float | None = None
     runs: int
-    tokens: int = Field(description="written by the model")
-    note: str | None = Field(default=None, description="why it has no rank")
-    tasks_graded: int | None = Field(default=None, description="detailed only, as all below")
-    prefill_tps: float | None = Field(default=None, description="as the server says")
-    backend: str | None = None
-    server_version: str | None = None
-    context_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    seed: int | None = None
+    tokens: int
+    note: str | None = None
+    details: Details | None = Field(
+        default=None,
+        description="tasks_graded, prefill_tps, backend, server_version, context_tokens, temperature, top_p, seed",
+    )
 
 
 class LeaderboardPage(Page):
@@ -55,21 +51,20 @@ class LeaderboardPage(Page):
     tasks_in_suite: int
     rank_by: str
     entries: list[EntryRow]
-    suites_with_results: list[str] | None = Field(default=None, description="given when this suite has none")
+    suites_with_results: list[str] | None = Field(default=None, description="when this one has none")
 
 
 async def leaderboard_query(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
-    suite: Annotated[str, Field(description="name from suite_list")],
-    rank_by: Annotated[RankBy, Field(description="speed: by decode_tps")] = "score",
-    model: Annotated[str, Field(description="part of the model name; ranks stay those of the whole field")] = "",
+    suite: Annotated[str, Field(description="from suite_list")],
+    rank_by: Annotated[RankBy, Field(description="speed: decode_tps")] = "score",
+    model: Annotated[str, Field(description="part of the name")] = "",
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, LeaderboardPage]:
-    """Rank the models benchmarked on a suite, best first, with 95 % intervals, coverage, speed and latency. Models
-    whose intervals overlap share a range of ranks: do not call one better. Too little coverage means no rank; the
-    note says why."""
+    """Rank the models benchmarked on a suite, best first. Models whose intervals overlap share a range of ranks: do
+    not call one better."""
     query = ("leaderboard", suite, rank_by, model)
     offset = decode_cursor(cursor, query)
     app = await app_of(ctx)
@@ -100,7 +95,7 @@ async def _when_empty(app: App, model: str) -> dict[str, Any]:
 
 def _row(entry: Entry, detail: Detail) -> EntryRow:
     row, manifest = entry.row, entry.row.manifest
-    shown_row = EntryRow(
+    return EntryRow(
         rank=_rank_text(entry),
         model=shown(row.model),
         quantisation=shown_or_none(manifest.get("quantisation"), 60),
@@ -118,8 +113,8 @@ def _row(entry: Entry, detail: Detail) -> EntryRow:
         runs=row.runs,
         tokens=entry.tokens,
         note=entry.note,
+        details=_details(entry) if detail == "detailed" else None,
     )
-    return shown_row if detail == "concise" else shown_row.model_copy(update=_details(entry))
 
 
 def _rank_text(entry: Entry) -> str | None:
@@ -130,7 +125,7 @@ def _rank_text(entry: Entry) -> str | None:
     return f"{entry.rank_low}-{entry.rank_high}"
 
 
-def _details(entry: Entry) -> dict[str, Any]:
+def _details(entry: Entry) -> Details:
     manifest = entry.row.manifest
     sampling = manifest.get("sampling", {})
     return {

@@ -18,18 +18,18 @@ class Assignment(Result):
 
     model: str = Field(description="untrusted")
     status: str
-    assigned_to: str | None = Field(default=None, description="endpoint; absent: not assigned")
-    next: str = Field(description="the next call to make")
+    assigned_to: str | None = Field(default=None, description="endpoint; absent: none")
+    next: str
 
 
 async def model_assign(
     ctx: Call,
     model: Annotated[str, Field(description="name, id or name@endpoint")],
-    endpoint: Annotated[str, Field(description="empty: the only one that offers it")] = "",
+    endpoint: Annotated[str, Field(description="empty: the only one offering it")] = "",
     action: Literal["assign", "unassign"] = "assign",
 ) -> Annotated[CallToolResult, Assignment]:
-    """Choose the inference server that runs a model in benchmarks, or take that choice back. A run needs it for every
-    model unless run_start names an endpoint. Nothing is loaded by this."""
+    """Choose the inference server that runs a model in benchmarks, or take the choice back. Runs need it unless
+    run_start names an endpoint. Loads nothing."""
     app = await app_of(ctx)
     if action == "unassign":
         changed = await app.models.assign(model, None)

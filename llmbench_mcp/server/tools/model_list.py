@@ -21,7 +21,7 @@ from llmbench_mcp.server.present import (
     shown,
     shown_or_none,
 )
-from llmbench_mcp.server.results import Page, Result
+from llmbench_mcp.server.results import Details, Page, Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
 
 _STATUSES: tuple[str, ...] = get_args(ModelStatus)
@@ -30,22 +30,20 @@ _STATUSES: tuple[str, ...] = get_args(ModelStatus)
 class ModelRow(Result):
     """One model."""
 
-    name: str = Field(description="untrusted; use it in run_start and model_assign")
+    name: str = Field(description="untrusted; for run_start")
     status: str
-    assigned_to: str | None = Field(default=None, description="endpoint; absent: not assigned")
-    offered_at: list[str] = Field(description="endpoints that offer it now")
+    assigned_to: str | None = Field(default=None, description="endpoint; absent: none")
+    offered_at: list[str] = Field(description="endpoints")
     family: str | None = None
-    parameters_b: float | None = Field(default=None, description="parameters in 10^9")
+    parameters_b: float | None = Field(default=None, description="in 10^9")
     quantisation: str | None = None
     size_gib: float | None = None
     context_tokens: int | None = None
     capabilities: list[str] | None = None
-    status_reason: str | None = Field(default=None, description="untrusted")
-    id: str | None = Field(default=None, description="detailed only, as all below")
-    digest: str | None = None
-    served_names: list[str] | None = Field(default=None, description="name@endpoint, untrusted")
-    first_seen: str | None = Field(default=None, description="UTC")
-    last_seen: str | None = Field(default=None, description="UTC")
+    untrusted_reason: str | None = Field(default=None, description="of the status")
+    details: Details | None = Field(
+        default=None, description="id, digest, served_names (name@endpoint), first_seen, last_seen"
+    )
 
 
 class ModelPage(Page):
@@ -58,14 +56,14 @@ async def model_list(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
     text: Annotated[str, Field(description="part of name, family or quantisation")] = "",
     endpoint: str = "",
-    status: Annotated[str, Field(description="new, active, unstable, failed, missing, disabled, ...")] = "",
+    status: Annotated[str, Field(description="new, active, failed, missing, ...")] = "",
     capability: str = "",
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, ModelPage]:
-    """List the models that discovery found, filtered by text, endpoint, status or capability, with where each is
-    offered and assigned. Empty filters match everything. Run models_discover first if the list looks old."""
+    """List the models that models_discover found, with where each is offered and assigned. Empty filters match
+    all."""
     query = ("models", text, endpoint, status, capability)
     offset = decode_cursor(cursor, query)
     _check_status(status)
@@ -90,7 +88,7 @@ def _check_status(status: str) -> None:
 
 def model_row(model: Model, detail: Detail = "concise") -> ModelRow:
     """A model as shown."""
-    row = ModelRow(
+    return ModelRow(
         name=shown(model.name),
         status=model.status,
         assigned_to=assigned_to(model),
@@ -101,18 +99,19 @@ def model_row(model: Model, detail: Detail = "concise") -> ModelRow:
         size_gib=gib(model.size_bytes),
         context_tokens=model.context_length,
         capabilities=names(model.capabilities) or None,
-        status_reason=shown_or_none(model.status_reason, MESSAGE_LIMIT),
+        untrusted_reason=shown_or_none(model.status_reason, MESSAGE_LIMIT),
+        details=_details(model) if detail == "detailed" else None,
     )
-    if detail == "concise":
-        return row
-    more = {
+
+
+def _details(model: Model) -> Details:
+    return {
         "id": model.id,
         "digest": shown_or_none(model.digest, 80),
         "served_names": names([f"{home.served_name}@{home.endpoint_name}" for home in model.homes]),
         "first_seen": model.first_seen,
         "last_seen": model.last_seen,
     }
-    return row.model_copy(update=more)
 
 
 def assigned_to(model: Model) -> str | None:

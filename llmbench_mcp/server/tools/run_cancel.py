@@ -17,16 +17,15 @@ class RunCancelled(Result):
     """The run after the request."""
 
     run_id: str
-    state: str = Field(description="cancelled; or as it was when it was over; or running: it is still winding down")
-    planned: int = Field(description="attempts")
-    done: int = Field(description="graded attempts, kept")
-    errors: int = Field(description="attempts without a verdict, kept")
-    next: str = Field(description="the next call to make")
+    state: str = Field(description="still running: winding down")
+    planned: int
+    done: int
+    errors: int
+    next: str
 
 
 async def run_cancel(ctx: Call, run_id: RunId) -> Annotated[CallToolResult, RunCancelled]:
-    """Stop a run for good; what is done stays and can be read, what is left is never asked. Harmless on a run that
-    is over. Waits up to 5 s for the end."""
+    """Stop a run for good; what is done is kept. Harmless on a run that is over."""
     app = await app_of(ctx)
     run = await app.runs.cancel(run_id)
     step = f"run_results run_id={run.id}" if run.is_over else f"run_status run_id={run.id} wait_s=30"

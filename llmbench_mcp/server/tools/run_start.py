@@ -22,32 +22,32 @@ class RunStarted(Result):
     """The run that was made, or with dry_run what would be done."""
 
     run_id: str | None = Field(default=None, description="absent on a dry run")
-    state: str = Field(description="queued, running, ... or dry_run")
-    created: bool = Field(description="false: the idempotency_key's earlier run, or a dry run")
-    planned_attempts: int = Field(description="tasks x repeats x models")
-    estimate_s: float | None = Field(default=None, description="seconds, from earlier runs; absent: no history")
-    loads: int | None = Field(default=None, description="dry run: how often a model must be loaded")
-    jobs: list[str] | None = Field(default=None, description="dry run: model on endpoint, untrusted; the first 20")
-    next: str = Field(description="the next call to make")
+    state: str
+    created: bool = Field(description="false: the key's earlier run, or a dry run")
+    planned_attempts: int
+    estimate_s: float | None = Field(default=None, description="absent: no history")
+    loads: int | None = Field(default=None, description="dry run: models to load")
+    jobs: list[str] | None = Field(default=None, description="dry run: first 20; untrusted")
+    next: str
 
 
 async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
-    models: Annotated[Names, Field(description="names from model_list")],
-    suites: Annotated[Names, Field(description="names from suite_list")],
-    endpoint: Annotated[str, Field(description="run there instead of where the models are assigned")] = "",
+    models: Annotated[Names, Field(description="from model_list")],
+    suites: Annotated[Names, Field(description="from suite_list")],
+    endpoint: Annotated[str, Field(description="instead of the assigned ones")] = "",
     repeats: Annotated[int, Field(ge=1, le=1000, description="attempts per task")] = 1,
-    temperature: Annotated[float, Field(ge=-1, le=5, description="-1: the server's default")] = 0.0,
-    top_p: Annotated[float, Field(ge=0, le=1, description="0: the server's default")] = 0.0,
+    temperature: Annotated[float, Field(ge=-1, le=5, description="-1: server's default")] = 0.0,
+    top_p: Annotated[float, Field(ge=0, le=1, description="0: server's default")] = 0.0,
     seed: Annotated[int, Field(ge=-1, le=2**32, description="-1: none")] = 0,
-    max_tokens: Annotated[int, Field(ge=0, le=1_000_000, description="per answer; 0: as the task says")] = 0,
-    priority: Annotated[int, Field(ge=-100, le=100, description="higher runs earlier")] = 0,
-    idempotency_key: Annotated[str, Field(description="the same key and request give the same run")] = "",
-    dry_run: Annotated[bool, Field(description="only tell what would be done")] = False,
+    max_tokens: Annotated[int, Field(ge=0, le=1_000_000, description="0: as the task says")] = 0,
+    priority: Annotated[int, Field(ge=-100, le=100, description="higher: earlier")] = 0,
+    idempotency_key: Annotated[str, Field(description="same key, same run")] = "",
+    dry_run: Annotated[bool, Field(description="only tell the plan")] = False,
 ) -> Annotated[CallToolResult, RunStarted]:
     """Start a benchmark run of models x suites x repeats. Returns a run_id at once; the work goes on by itself, also
-    after you disconnect. Everything that cannot work (unknown names, unassigned models, silent servers) is refused
-    before anything starts. Give an idempotency_key when you might repeat the call."""
+    when you disconnect. Unknown names, unassigned models and silent servers are refused before it starts. Give an
+    idempotency_key if you might repeat the call."""
     sampling = Sampling(
         temperature=None if temperature < 0 else temperature,
         top_p=top_p or None,

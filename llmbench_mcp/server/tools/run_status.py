@@ -10,7 +10,7 @@ from pydantic import Field
 from llmbench_mcp.domain.run import OPEN_JOB_STATES, Job, JobState, Run
 from llmbench_mcp.server.arguments import Cursor, Detail, Limit, RunId
 from llmbench_mcp.server.present import MESSAGE_LIMIT, Cut, decode_cursor, reply, shown, shown_or_none
-from llmbench_mcp.server.results import Page, Result
+from llmbench_mcp.server.results import Details, Page, Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
 
 _ORDER: tuple[JobState, ...] = ("running", "loading", "blocked", "failed", "pending", "cancelled", "done")
@@ -23,48 +23,42 @@ class JobRow(Result):
     endpoint: str
     suite: str
     state: str
-    planned: int = Field(description="attempts")
-    done: int = Field(description="graded attempts")
-    errors: int = Field(description="attempts without a verdict")
+    planned: int
+    done: int
+    errors: int
     passed: int
-    step: str | None = Field(default=None, description="what it does now")
-    reason: str | None = Field(default=None, description="why it is in this state; may hold untrusted text")
-    id: str | None = Field(default=None, description="detailed only, as all below")
-    device: str | None = None
-    load_s: float | None = Field(default=None, description="seconds the load took")
-    residency: str | None = Field(default=None, description="who loaded the model")
-    interrupted: int | None = Field(default=None, description="attempts lost to a restart and asked again")
+    step: str | None = None
+    untrusted_reason: str | None = None
+    details: Details | None = Field(default=None, description="id, device, load_s, residency, interrupted")
 
 
 class RunStatus(Page):
-    """A run's progress; total counts jobs."""
+    """A run's progress; ``total`` counts jobs."""
 
     run_id: str
-    state: str = Field(description="queued, running, paused, completed, cancelled or failed")
-    reason: str | None = Field(default=None, description="may hold untrusted text")
+    state: str = Field(description="queued, running, paused, completed, cancelled, failed")
+    untrusted_reason: str | None = None
     planned: int = Field(description="attempts")
-    done: int = Field(description="graded attempts")
-    errors: int = Field(description="attempts without a verdict")
+    done: int = Field(description="graded")
+    errors: int = Field(description="ended without a verdict")
     passed: int
-    interrupted: int = Field(description="attempts lost to a restart and asked again")
+    interrupted: int = Field(description="asked again after a restart")
     failures: dict[str, int] = Field(description="count by failure word")
     attempts_per_minute: float | None = None
-    eta_s: float | None = Field(default=None, description="seconds left; absent: over or not known")
+    eta_s: float | None = None
     jobs: list[JobRow] = Field(description="working ones first")
 
 
 async def run_status(
     ctx: Call,
     run_id: RunId,
-    wait_s: Annotated[
-        float, Field(ge=0, description="wait until the state changes or the run ends; cut to the server's limit (45)")
-    ] = 0.0,
+    wait_s: Annotated[float, Field(ge=0, description="wait for a change of state or the end; at most 45")] = 0.0,
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, RunStatus]:
-    """Tell how far a run is: state, attempts done and planned, failures by word, pace, time left, and its jobs. With
-    wait_s one call waits instead of many polls. Ending or cancelling this call never touches the run."""
+    """Tell how far a run is: state, attempts, failures, pace, time left, jobs. Use wait_s instead of many polls.
+    Cancelling this call never cancels the run."""
     query = ("jobs", run_id)
     offset = decode_cursor(cursor, query)
     app = await app_of(ctx)
@@ -83,7 +77,7 @@ def _status(run: Run, jobs: list[JobRow], cut: Cut) -> RunStatus:
     return RunStatus(
         run_id=run.id,
         state=run.state,
-        reason=shown_or_none(run.reason, MESSAGE_LIMIT),
+        untrusted_reason=shown_or_none(run.reason, MESSAGE_LIMIT),
         planned=run.planned,
         done=run.done,
         errors=run.errors,
@@ -111,7 +105,8 @@ def next_call(run: Run) -> str:
 
 
 def _job_row(job: Job, detail: Detail) -> JobRow:
-    row = JobRow(
+    more = ("id", "device", "load_s", "residency", "interrupted")
+    return JobRow(
         model=shown(job.model),
         endpoint=job.endpoint,
         suite=job.suite,
@@ -121,12 +116,9 @@ def _job_row(job: Job, detail: Detail) -> JobRow:
         errors=job.errors,
         passed=job.passed,
         step=shown_or_none(job.step),
-        reason=shown_or_none(job.reason, MESSAGE_LIMIT),
+        untrusted_reason=shown_or_none(job.reason, MESSAGE_LIMIT),
+        details={name: getattr(job, name) for name in more} if detail == "detailed" else None,
     )
-    if detail == "concise":
-        return row
-    more = ("id", "device", "load_s", "residency", "interrupted")
-    return row.model_copy(update={name: getattr(job, name) for name in more})
 
 
 TOOL = ToolSpec(run_status, "Follow a run", reads())

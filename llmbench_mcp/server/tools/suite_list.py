@@ -25,7 +25,7 @@ class SuiteRow(Result):
     name: str
     title: str
     version: int
-    tasks: int = Field(description="how many")
+    tasks: int
     description: str | None = None
 
 
@@ -37,27 +37,27 @@ class TaskRow(Result):
     difficulty: str
     weight: float
     tags: list[str] | None = None
-    needs: list[str] | None = Field(default=None, description="capabilities a model must have")
+    needs: list[str] | None = Field(default=None, description="model capabilities")
     max_tokens: int | None = None
-    prompt: str | None = Field(default=None, description="detailed only; cut at 600 characters")
+    prompt: str | None = Field(default=None, description="detailed; first 600 characters")
 
 
 class SuitePage(Page):
     """A page of suites, or of one suite's tasks."""
 
     suites: list[SuiteRow]
-    tasks: list[TaskRow] | None = Field(default=None, description="when one suite was named")
+    tasks: list[TaskRow] | None = Field(default=None, description="of the suite named")
 
 
 async def suite_list(
     ctx: Call,
-    suite: Annotated[str, Field(description="empty: list suites; a name: list its tasks")] = "",
+    suite: Annotated[str, Field(description="a name: list its tasks")] = "",
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, SuitePage]:
-    """List the benchmark suites, or the tasks of one suite with their weights and (detailed) prompts. Hidden tests,
-    expected answers and reference solutions are never shown."""
+    """List the benchmark suites, or one suite's tasks with weights and (detailed) prompts. Hidden tests and expected
+    answers are never shown."""
     query = ("suites", suite)
     offset = decode_cursor(cursor, query)
     app = await app_of(ctx)

@@ -17,7 +17,7 @@ from llmbench_mcp.engine.retry import wait_before_retry
 
 
 def waits(error: EndpointError) -> list[float]:
-    found = []
+    found: list[float] = []
     while (wait := wait_before_retry(error, len(found))) is not None:
         found.append(wait)
     return found

@@ -1,0 +1,160 @@
+"""The checks of ``doctor``: each ok, warn or fail, with what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal
+
+from llmbench_mcp.cli.invocation import Invocation
+from llmbench_mcp.domain.errors import BenchError
+from llmbench_mcp.domain.text import one_line
+
+if TYPE_CHECKING:
+    from llmbench_mcp.app import App
+    from llmbench_mcp.config import Settings
+
+State = Literal["ok", "warn", "fail"]
+
+_TRIED = ((3, 11), (3, 12), (3, 13))
+_TROUBLES = (BenchError, OSError, ImportError, ValueError, RuntimeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was looked at, how it stands, what was found, what to do about it."""
+
+    name: str
+    state: State
+    found: str
+    todo: str = ""
+
+
+async def examine(call: Invocation) -> list[Check]:
+    """All checks; one that cannot be made is itself a failed check."""
+    checks = [_python()]
+    try:
+        settings = call.settings()
+    except BenchError as error:
+        return [*checks, _failed("settings", error)]
+    for name, look in (("log folder", _logs), ("isolation", _isolation), ("embedded server", _embedded)):
+        checks.append(await _guarded(name, look, settings))
+    return [*checks, *await _inside(settings)]
+
+
+async def _inside(settings: Settings) -> list[Check]:
+    """The checks that need the data directory."""
+    looks = {"executor": _executor, "devices": _devices, "endpoints": _endpoints, "suites": _suites}
+    try:
+        from llmbench_mcp.app import open_app
+
+        async with open_app(settings) as app:
+            checks = [_database(settings)]
+            for name, look in looks.items():
+                checks.append(await _guarded(name, look, app))
+    except _TROUBLES as error:
+        return [_failed("database", error)]
+    return checks
+
+
+async def _guarded(name: str, look: Callable[[Any], Awaitable[Check]], subject: object) -> Check:
+    try:
+        return await look(subject)
+    except _TROUBLES as error:
+        return _failed(name, error)
+
+
+def _failed(name: str, error: BaseException) -> Check:
+    if isinstance(error, BenchError):
+        return Check(name, "fail", error.what, error.next_step)
+    return Check(name, "fail", f"{type(error).__name__}: {one_line(str(error))}", "Please report this.")
+
+
+def _python() -> Check:
+    found = f"Python {platform.python_version()} at {sys.executable}"
+    if sys.version_info[:2] not in _TRIED:
+        return Check("python", "warn", found, "This version was not tried; Python 3.11 to 3.13 were.")
+    return Check("python", "ok", found)
+
+
+async def _logs(settings: Settings) -> Check:
+    settings.log_dir.mkdir(parents=True, exist_ok=True)
+    if not os.access(settings.log_dir, os.W_OK):
+        return Check("log folder", "fail", f"{settings.log_dir} cannot be written", "Mend its permissions.")
+    return Check("log folder", "ok", str(settings.log_dir))
+
+
+async def _isolation(settings: Settings) -> Check:
+    import anyio
+
+    from llmbench_mcp.scoring.grader import isolation_report
+
+    report = await anyio.to_thread.run_sync(isolation_report)
+    return isolation_check(report, settings.allow_weak_sandbox)
+
+
+def isolation_check(report: Mapping[str, Any], weak_allowed: bool) -> Check:
+    """How well code written by models is kept away from this machine."""
+    level = report["level"]
+    if level == "full":
+        return Check("isolation", "ok", "full: model-written code is kept from files, network and processes")
+    open_doors = [name for name, held in report["guarantees"].items() if not held]
+    found = f"level {level}; {report['reason'] or 'not kept apart: ' + ', '.join(open_doors)}"
+    todo = "Coding tasks are refused here. Use a kernel with user namespaces or Landlock and seccomp."
+    if weak_allowed and level != "unavailable":
+        todo = "Coding tasks run all the same, because LLMBENCH_ALLOW_WEAK_SANDBOX is set."
+    return Check("isolation", "warn", found, todo)
+
+
+async def _embedded(settings: Settings) -> Check:
+    from llmbench_mcp.cli.demo_server import default_weights
+
+    weights = default_weights(settings)
+    if find_spec("xllamacpp") is None:
+        todo = "Only the demo needs it: pip install 'llmbench-mcp[embedded]'."
+        return Check("embedded server", "warn", "xllamacpp is not installed", todo)
+    if weights is None:
+        return Check("embedded server", "ok", "installed; the demo will fetch its model weights")
+    return Check("embedded server", "ok", f"installed; weights at {weights}")
+
+
+def _database(settings: Settings) -> Check:
+    from llmbench_mcp.store.migrate import latest_version
+
+    return Check("database", "ok", f"{settings.database_path}, schema {latest_version()}")
+
+
+async def _executor(app: App) -> Check:
+    held = await app.executors.view()
+    if held is None or not held.alive:
+        return Check("executor", "ok", "none works now; starting a run starts one")
+    return Check("executor", "ok", f"works: process {held.pid}, version {held.version}")
+
+
+async def _devices(app: App) -> Check:
+    views = await app.devices.read()
+    unknown = "; ".join(reason for view in views for reason in view.device.unknown)
+    found = ", ".join(f"{view.device.id} ({view.device.name})" for view in views)
+    return Check("devices", "ok", found + (f"; unknown: {unknown}" if unknown else ""))
+
+
+async def _endpoints(app: App) -> Check:
+    views = await app.endpoints.views(look=True)
+    if not views:
+        return Check("endpoints", "ok", "none yet", "Add one: llmbench-mcp endpoint add URL")
+    silent = [view for view in views if view.error]
+    found = f"{len(views) - len(silent)} of {len(views)} answer"
+    if not silent:
+        return Check("endpoints", "ok", found)
+    reasons = "; ".join(f"{view.endpoint.name}: {view.error}" for view in silent)
+    return Check("endpoints", "warn", f"{found}; {reasons}", "Start those servers or remove the endpoints.")
+
+
+async def _suites(app: App) -> Check:
+    views = await app.suites.all()
+    tasks = {task.id for view in views for task in view.tasks}
+    return Check("suites", "ok", f"{len(views)} suites with {len(tasks)} tasks")

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+
+from llmbench_mcp.cli import exit_codes
+from llmbench_mcp.testing.fake_server import FakeServer, Script
+from llmbench_mcp.testing.replies import DONE, Gate, Reply, chunk, event, usage_chunk
+from tests.cli.conftest import Cli
+from tests.cli.support import CLOSED_PORT_URL, Result, running
+
+KEYS = [
+    "text",
+    "reasoning",
+    "tool_calls",
+    "finish_reason",
+    "usage",
+    "ttft_s",
+    "ttfat_s",
+    "e2e_s",
+    "decode_tps",
+    "model",
+    "error",
+]
+
+
+def _probe(cli: Cli, reply: Reply | None, *more: str) -> Result:
+    script: Script = lambda request: reply  # noqa: E731 - typed, unlike a nested def
+    with running(FakeServer(["m"], script)) as fake:
+        return cli("endpoint", "probe", fake.url, "--model", "m", *more)
+
+
+def test_a_probe_prints_one_object_with_exactly_the_promised_keys(cli: Cli) -> None:
+    steps = [chunk(reasoning_content="hm"), chunk("4"), chunk(finish="stop"), usage_chunk(7, 3), DONE]
+    said = _probe(cli, Reply(steps=steps, content_type="text/event-stream"), "--json")
+    document = said.json
+    assert said.code == exit_codes.OK
+    assert list(document) == KEYS
+    assert (document["text"], document["reasoning"], document["finish_reason"]) == ("4", "hm", "stop")
+    assert document["usage"] == {"prompt_tokens": 7, "completion_tokens": 3, "reasoning_tokens": None}
+    assert 0 <= document["ttft_s"] <= document["ttfat_s"] <= document["e2e_s"]
+    assert (document["model"], document["error"], document["tool_calls"]) == ("m", None, [])
+
+
+def test_an_error_inside_the_stream_is_given_in_the_servers_words_with_the_text_that_came(cli: Cli) -> None:
+    steps = [chunk("half an ans"), event({"error": {"message": "model overloaded", "code": 503}})]
+    said = _probe(cli, Reply(steps=steps, content_type="text/event-stream"), "--json")
+    assert said.code == exit_codes.FAILED
+    assert list(said.json) == KEYS
+    assert (said.json["text"], said.json["error"]) == ("half an ans", "model overloaded")
+
+
+def test_a_stream_that_just_ends_is_no_failure_but_is_remarked_on(cli: Cli) -> None:
+    said = _probe(cli, Reply(steps=[chunk("half an ans")], content_type="text/event-stream"), "--json")
+    assert said.code == exit_codes.OK
+    assert (said.json["text"], said.json["error"], said.json["finish_reason"]) == ("half an ans", None, None)
+    assert "incomplete" in said.err
+
+
+def test_a_server_that_is_not_there_gives_the_same_object_with_the_error(cli: Cli) -> None:
+    said = cli("endpoint", "probe", CLOSED_PORT_URL, "--model", "m", "--json")
+    assert said.code == exit_codes.FAILED
+    assert list(said.json) == KEYS
+    assert "connection refused" in said.json["error"]
+
+
+def test_a_model_that_is_not_there_is_told(cli: Cli, server: FakeServer) -> None:
+    said = cli("endpoint", "probe", server.url, "--model", "nope")
+    assert said.code == exit_codes.FAILED
+    assert said.err.startswith("error: ")
+    assert "nope" in said.err
+
+
+def test_the_time_limit_of_a_probe_is_kept(cli: Cli) -> None:
+    reply = Reply(steps=[Gate()], content_type="text/event-stream")
+    said = _probe(cli, reply, "--json", "--timeout", "0.2")
+    assert said.code == exit_codes.FAILED
+    assert isinstance(said.json["error"], str)
+
+
+def test_what_was_asked_for_is_sent(cli: Cli, server: FakeServer) -> None:
+    options = ("--prompt", "hello", "--system", "be brief", "--max-tokens", "5", "--temperature", "0.7")
+    assert cli("endpoint", "probe", server.url, "--model", "alpha", *options).code == exit_codes.OK
+    body = server.requests[-1].body
+    assert [message["content"] for message in body["messages"]] == ["be brief", "hello"]
+    assert (body["max_tokens"], body["temperature"]) == (5, 0.7)
+
+
+@pytest.mark.parametrize("text", ["[bold red]loud[/]", "\x1b[2Jwiped", "‮desrever"])
+def test_an_answer_reaches_the_terminal_literally_and_harmless(cli: Cli, text: str) -> None:
+    steps = [chunk(text), chunk(finish="stop"), DONE]
+    said = _probe(cli, Reply(steps=steps, content_type="text/event-stream"))
+    assert "\x1b" not in said.out
+    assert "‮" not in said.out
+    assert ("[bold red]loud[/]" in said.out) or ("\\x1b[2Jwiped" in said.out) or ("\\u202edesrever" in said.out)
+
+
+def test_json_escapes_what_a_terminal_might_obey(cli: Cli) -> None:
+    steps = [chunk("\x1b[2J‮ \ud800"), chunk(finish="stop"), DONE]
+    said = _probe(cli, Reply(steps=steps, content_type="text/event-stream"), "--json")
+    assert said.out.isascii()
+    assert "\x1b" not in said.out
+    assert said.json["text"] == "\x1b[2J‮ �"

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.live.support import WEIGHTS, needs_model
+
+pytestmark = [pytest.mark.live, needs_model]
+
+PARENT = """
+import anyio, sys
+from pathlib import Path
+from llmbench_mcp.backends.embedded.launcher import embedded_server
+
+async def main():
+    async with embedded_server(Path(sys.argv[1]), alias="smol", context=512, log_path=Path(sys.argv[2])) as server:
+        print(server.pid, flush=True)
+        await anyio.sleep_forever()
+
+anyio.run(main)
+"""
+
+
+def test_the_server_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PARENT, str(WEIGHTS), str(tmp_path / "log")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    gone, alive = psutil.wait_procs([child], timeout=20)
+    assert gone
+    assert not alive

@@ -1,0 +1,48 @@
+"""``python -m llmbench_validators [--jobs N] < in.jsonl > out.jsonl``: grading without the server.
+
+Exit status: 0 every line was graded, 1 some could not be, 2 bad arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from llmbench_validators import lines
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Grade standard input to standard output; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="llmbench_validators", description="Grade JSON lines.")
+    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="answers graded at a time")
+    options = parser.parse_args(arguments)
+    status = 0
+    for result in lines.grade_lines(_lines(sys.stdin.buffer), options.jobs):
+        status = 1 if "error" in result else status
+        sys.stdout.write(json.dumps(result) + "\n")
+        sys.stdout.flush()
+    return status
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Lines of bounded size; of a longer one only enough is kept to be refused."""
+    while line := stream.readline(lines.MAX_LINE + 1):
+        rest = line
+        while len(rest) > lines.MAX_LINE and not rest.endswith(b"\n"):
+            rest = stream.readline(lines.MAX_LINE + 1)
+        yield line
+
+
+if __name__ == "__main__":
+    sys.exit(main())
