@@ -38,6 +38,7 @@ _LIMITS = {
 
 _TITLE = re.compile(rb"<title[^>]*>(.{0,200}?)</title", re.I | re.S)
 _MESSAGE_LENGTH = 300
+_PLAIN_BYTES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class ByteStream:
         self._chunks = response.aiter_bytes()
         self._clock = clock
         self.sent_at = sent_at
+        self.headers = _lower(response)
 
     async def reads(self) -> AsyncIterator[tuple[bytes, float]]:
         """Pairs of bytes and the monotonic time they came. Raises ProtocolError beyond STREAM_BYTES."""
@@ -141,8 +143,8 @@ class HttpClient:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, total_s: float = 30.0
     ) -> Answer:
         """One exchange whatever its status. Raises UnreachableError, EndpointTimeout or ProtocolError."""
-        request = self._build(method, path, body, httpx2.Timeout(total_s, connect=CONNECT_S))
         with mapped(self.address.base), anyio.move_on_after(total_s):
+            request = self._build(method, path, body, httpx2.Timeout(total_s, connect=CONNECT_S))
             response = await self._http.send(request, stream=True)
             try:
                 return await _whole(response, method, path)
@@ -172,18 +174,23 @@ class HttpClient:
         """What an answer with a status other than 2xx means."""
         if 300 <= answer.status < 400:
             return self._redirect(answer)
-        error = error_object(answer.json())
+        error = error_in(answer.body)
         exchange = self.exchange(answer.method, answer.path)
         return from_status(exchange, answer.status, error, retry_after_s(answer.headers))
 
     def _redirect(self, answer: Answer) -> ProtocolError:
-        target = urlsplit(answer.headers.get("location", ""))
-        host = target.netloc.rpartition("@")[2]
-        where = self.clean(f"{target.scheme or self.address.scheme}://{host}") if host else "another path"
         return ProtocolError(
-            f"{self.address.base} redirects to {where} (HTTP {answer.status}); redirects are not followed.",
-            "Use the address it redirects to if you trust it.",
+            f"{self.address.base} redirects to {self._target(answer)} (HTTP {answer.status}).",
+            "Redirects are not followed: give the address it redirects to, if you trust it.",
         )
+
+    def _target(self, answer: Answer) -> str:
+        try:
+            target = urlsplit(answer.headers.get("location", ""))
+        except ValueError:
+            return "an unreadable address"
+        host = target.netloc.rpartition("@")[2]
+        return self.clean(f"{target.scheme or self.address.scheme}://{host}") if host else "another path"
 
     def _no_object(self, answer: Answer) -> ProtocolError:
         if answer.cut:
@@ -210,9 +217,9 @@ class HttpClient:
             EndpointError: any status but 2xx, as ``accept`` does.
         """
         sent = _SentStamp(self.clock)
-        request = self._build("POST", path, body, httpx2.Timeout(stall_s, connect=CONNECT_S))
-        request.extensions["trace"] = sent
         with mapped(self.address.base):
+            request = self._build("POST", path, body, httpx2.Timeout(stall_s, connect=CONNECT_S))
+            request.extensions["trace"] = sent
             response = await self._http.send(request, stream=True)
             try:
                 if not 200 <= response.status_code < 300:
@@ -242,16 +249,28 @@ async def _whole(response: httpx2.Response, method: str, path: str) -> Answer:
             body += chunk
             if len(body) > limit:
                 break
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    return Answer(response.status_code, headers, bytes(body[:limit]), method, path, len(body) > limit)
+    return Answer(response.status_code, _lower(response), bytes(body[:limit]), method, path, len(body) > limit)
+
+
+def _lower(response: httpx2.Response) -> dict[str, str]:
+    return {name.lower(): value for name, value in response.headers.items()}
 
 
 def parse_json(data: bytes) -> Any:
-    """The JSON in ``data`` or None: malformed, not UTF-8 or nested too deeply."""
+    """The JSON in ``data``, or None where there is none: malformed, not UTF-8, nested too deeply."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
         return None
+
+
+def error_in(body: bytes) -> ErrorObject | None:
+    """The error an error body tells of, as JSON or as plain text; None for web pages and empty bodies."""
+    payload = parse_json(body)
+    if payload is not None:
+        return error_object(payload)
+    text = body[:_PLAIN_BYTES].decode("utf-8", "replace").strip()
+    return None if not text or text.startswith("<") else ErrorObject(text)
 
 
 def _is_loopback(host: str) -> bool:

@@ -43,6 +43,7 @@ class LlamaCppBackend:
     def __init__(self, endpoint: Endpoint, client: HttpClient) -> None:
         self.endpoint = endpoint
         self._client = client
+        self._same: set[tuple[str, str]] = set()
 
     @classmethod
     async def recognise(cls, probe: Probe) -> int:
@@ -184,11 +185,12 @@ class LlamaCppBackend:
 
     async def _check_identity(self, asked: str, answered: str | None) -> None:
         """A single server ignores the name in the request: only the name in its answer tells who spoke."""
-        if answered is None or answered == asked:
+        if answered is None or answered == asked or (asked, answered) in self._same:
             return
         for entry in await fetch_models(self._client):
             names = names_of(entry)
             if asked in names and answered in names:
+                self._same.add((asked, answered))
                 return
         raise IdentityError(
             f"{self._client.address.base} answered as {self._client.clean(answered, 80)!r},"

@@ -25,6 +25,7 @@ class ChatStream:
 
     def __init__(self) -> None:
         self.timer = StreamTimer()
+        self.headers: Mapping[str, str] = {}
         self.error: ErrorObject | None = None
         self.done = False
         self.finish_reason: str | None = None

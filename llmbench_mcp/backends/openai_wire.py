@@ -105,7 +105,7 @@ async def _ask_once(client: HttpClient, body: Mapping[str, Any], patience: Patie
 async def _read_all(client: HttpClient, body: Mapping[str, Any], patience: Patience, chat: ChatStream) -> None:
     with anyio.move_on_after(patience.total_s) as budget:
         async with client.stream(CHAT_PATH, body, stall_s=patience.stall_s) as stream:
-            chat.timer.origin = stream.sent_at
+            chat.timer.origin, chat.headers = stream.sent_at, stream.headers
             await _read(client, stream, chat, budget)
     if budget.cancelled_caught:
         raise EndpointTimeout(
@@ -149,7 +149,7 @@ def _fault(client: HttpClient, chat: ChatStream, trouble: EndpointError | None) 
     """What is wrong with an answer once reading it is over; ``trouble`` is what stopped the reading, if anything."""
     base = client.address.base
     if chat.error:
-        return client.carried("POST", CHAT_PATH, chat.error)
+        return client.carried("POST", CHAT_PATH, chat.error, chat.headers)
     if trouble:
         return trouble
     if chat.too_long:

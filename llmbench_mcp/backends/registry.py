@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from llmbench_mcp.backends.client import ClientOptions, HttpClient
-from llmbench_mcp.backends.openai_wire import MODELS_PATH
-from llmbench_mcp.backends.probe import Probe
 from llmbench_mcp.domain.address import parse_address
 from llmbench_mcp.domain.clock import SystemClock
 from llmbench_mcp.domain.endpoint import Endpoint, ServerInfo
 from llmbench_mcp.domain.errors import ProtocolError, SetupError
 from llmbench_mcp.domain.ports import Backend, Clock
 from llmbench_mcp.domain.text import nearest, one_line
+
+if TYPE_CHECKING:  # the HTTP library is the dearest import of all; whoever opens no backend does without it
+    from llmbench_mcp.backends.client import HttpClient
+    from llmbench_mcp.backends.probe import Probe
 
 GROUP = "llmbench.backends"
 
@@ -46,7 +47,13 @@ def no_secret(reference: str) -> Revealable | None:
 
 
 class EntryPointBackends:
-    """The backend factory. ``resolve_secret`` turns a credential reference into a secret, at each request."""
+    """The backend factory.
+
+    Args:
+        resolve_secret: turns a credential reference into a secret, at each request.
+        redact: takes known secrets out of text from servers, answers included, and changes nothing else.
+        clock: stamps streams and paces polling.
+    """
 
     def __init__(
         self,
@@ -58,8 +65,11 @@ class EntryPointBackends:
         self._resolve = resolve_secret
         self._redact = redact
         self._clock = clock or SystemClock()
-        self._points = {point.name: point for point in entry_points(group=GROUP)}
         self._classes: dict[str, BackendClass] = {}
+
+    @cached_property
+    def _points(self) -> dict[str, EntryPoint]:
+        return {point.name: point for point in entry_points(group=GROUP)}
 
     def names(self) -> Sequence[str]:
         """The backend names installed, sorted; nothing is imported."""
@@ -90,6 +100,9 @@ class EntryPointBackends:
             await client.aclose()
 
     async def _recognise(self, client: HttpClient) -> str:
+        from llmbench_mcp.backends.openai_wire import MODELS_PATH
+        from llmbench_mcp.backends.probe import Probe
+
         probe = Probe(client)
         certainty = {name: await self._class(name).recognise(probe) for name in self.names()}
         best = max(certainty, key=lambda name: certainty[name], default="")
@@ -103,6 +116,8 @@ class EntryPointBackends:
         )
 
     def _client(self, url: str, credential_ref: str | None) -> HttpClient:
+        from llmbench_mcp.backends.client import ClientOptions, HttpClient
+
         options = ClientOptions(partial(self._secret, credential_ref), self._redact, self._clock)
         return HttpClient(parse_address(url), options)
 

@@ -24,6 +24,8 @@ def mapped(base: str) -> Iterator[None]:
         yield
     except (httpx2.TransportError, httpx2.DecodingError) as error:
         raise _translate(base, error) from error
+    except httpx2.InvalidURL as error:
+        raise UnreachableError(f"{base} has no valid host name.", "Check the address.") from error
 
 
 def _translate(base: str, error: httpx2.RequestError) -> EndpointError:

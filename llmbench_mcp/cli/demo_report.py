@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from llmbench_mcp.cli import leaderboard, shapes, tables
+from llmbench_mcp.cli import figures, leaderboard, shapes, tables
 from llmbench_mcp.cli.client_config import QUESTION, client_config
 from llmbench_mcp.config import Settings
 
@@ -38,7 +38,8 @@ def render(outcome: Outcome, settings: Settings) -> Iterable[RenderableType]:
     yield tables.attempts(outcome.attempts, "Tasks of this run")
     if run.state != "completed" or run.errors:
         reasons = "; ".join(dict.fromkeys(job.reason for job in run.jobs if job.reason))
-        yield tables.sentence(f"The run ended {run.state} with {run.errors} errors. {run.reason or reasons}")
+        errors = figures.count(run.errors, "error")
+        yield tables.sentence(f"The run is {run.state}, with {errors} that say nothing of the model. {reasons}")
     yield Text(f"Database: {settings.database_path}\nLogs:     {settings.log_dir}\n", overflow="fold")
     yield Text("To go on from your MCP client, put this into its configuration and restart it:\n")
     yield Text(json.dumps(client_config(settings), indent=2), no_wrap=True, overflow="ignore", end="\n")

@@ -37,13 +37,13 @@ def add(  # noqa: PLR0913 - a command has one parameter per option
 
     here = session(context)
     new = NewEndpoint(url, name, backend, device, reference(credential_env), concurrency)
-    if "://" not in url:
-        output.note(f"No scheme given: {url} is taken as http://{url}")
 
     async def work(app: App) -> tuple[Endpoint, bool]:
         return await app.endpoints.add(new)
 
     added, created = here.use(work)
+    if "://" not in url:
+        output.note(f"No scheme was given: taken as {added.url}")
     here.show({"endpoint": added, "created": created}, lambda: [_added(added, created)])
 
 

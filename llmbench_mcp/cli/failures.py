@@ -62,7 +62,8 @@ def _write_log(details: str, call: Invocation) -> Path | None:
         log = call.settings().log_dir / "cli.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {' '.join(call.argv)}\n{details}\n")
+            # Only the command's name: arguments may hold what must not be kept, such as a password in a URL.
+            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {' '.join(call.argv[:1])}\n{details}\n")
     except (OSError, InputError):
         return None
     return log

@@ -19,6 +19,11 @@ def _exponent(value: float) -> int:
     return int(f"{value:e}".partition("e")[2])
 
 
+def count(number: int, noun: str) -> str:
+    """A count with its noun: 1 error, 2 errors."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def percent(rate: float | None) -> str:
     """A rate of 0..1 as per cent."""
     return UNKNOWN if rate is None else f"{number(round(rate * 100, 1))} %"

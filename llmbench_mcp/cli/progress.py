@@ -43,7 +43,7 @@ def progress() -> Progress:
 
 def counts(run: Run) -> str:
     """Passed, failed and errors so far."""
-    errors = f", {run.errors} errors" if run.errors else ""
+    errors = f", {figures.count(run.errors, 'error')}" if run.errors else ""
     return f"{run.passed} passed, {run.done - run.passed} failed{errors}"
 
 
@@ -51,8 +51,9 @@ def step(run: Run) -> str:
     """What is being done now."""
     job = next((job for job in run.jobs if job.state in ("running", "loading")), None)
     if job is None:
-        return run.state
-    return one_line(f"{job.model}: {job.step or job.state}", 50)
+        return run.reason or ""
+    several = len({job.model for job in run.jobs}) > 1
+    return one_line(f"{job.model}: {job.step}" if several or not job.step else job.step, 60)
 
 
 class LiveProgress:
@@ -105,7 +106,8 @@ class PlainProgress:
         tenth = finished * _PLAIN_LINES // max(1, run.planned)
         if (tenth, run.state) != self._told:
             self._told = (tenth, run.state)
-            output.note(f"{run.state}: {finished} of {run.planned} done, {counts(run)}; {step(run)}")
+            doing = step(run)
+            output.note(f"{run.state}: {finished} of {run.planned} done, {counts(run)}{doing and '; '}{doing}")
 
 
 @contextmanager

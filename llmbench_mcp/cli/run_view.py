@@ -27,7 +27,7 @@ def render_run(run: Run) -> Iterable[RenderableType]:
     left = f", about {figures.duration(run.eta_s)} left" if run.eta_s else ""
     head = f"Run {run.id}: {run.state}{reason}, {run.done + run.errors} of {run.planned} done, {counts(run)}{left}"
     yield tables.sentence(head)
-    if not run.is_over:
+    if not run.is_over and step(run):
         yield tables.sentence(f"Now: {step(run)}")
     if run.jobs:
         yield tables.jobs(run.jobs)

@@ -28,7 +28,8 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     from rich import box
     from rich.table import Table
 
-    grid = Table(title=literal(title) if title else None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
+    grid.title = sentence(title) if title else None
     for name in columns:
         right, rigid = name.startswith(">"), name.startswith((">", "!"))
         label = literal(name.lstrip(">!"))
@@ -36,6 +37,18 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     for row in rows:
         grid.add_row(*(literal(cell) for cell in row))
     return grid
+
+
+def slim(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], optional: Sequence[str]) -> Table:
+    """A table without those ``optional`` columns that say the same in every row; the title says it once."""
+    shown, told = [], [title] if title else []
+    for index, name in enumerate(columns):
+        cells = {row[index] for row in rows}
+        if name in optional and len(cells) <= 1:
+            told += [f"{name.lstrip('!>')}: {cell}" for cell in cells if cell not in ("", figures.UNKNOWN)]
+        else:
+            shown.append(index)
+    return table(". ".join(told), [columns[i] for i in shown], [[row[i] for i in shown] for row in rows])
 
 
 def literal(text: str) -> Text:
@@ -126,7 +139,7 @@ def runs(found: Sequence[Run]) -> Table:
 
 def jobs(found: Sequence[Job]) -> Table:
     """The jobs of a run."""
-    columns = ("Model", "Endpoint", "!Suite", "!State", ">Done", ">Passed", ">Errors", "Step or reason")
+    columns = ("Model", "Endpoint", "Suite", "!State", ">Done", ">Passed", ">Errors", "Step or reason")
     rows = [
         (
             job.model,
@@ -140,13 +153,13 @@ def jobs(found: Sequence[Job]) -> Table:
         )
         for job in found
     ]
-    return table("", columns, rows)
+    return slim("", columns, rows, ["Endpoint", "Suite", "Step or reason"])
 
 
 def attempts(found: Sequence[AttemptRecord], title: str = "") -> Table:
     """Attempts: what was asked, how it went and why."""
     columns = (">No", "Model", "!Task", "!Result", ">Score", "Why", ">Tokens", ">Time")
-    return table(title, columns, [_attempt_row(record) for record in found])
+    return slim(title, columns, [_attempt_row(record) for record in found], ["Model"])
 
 
 def _attempt_row(record: AttemptRecord) -> tuple[str, ...]:
@@ -181,12 +194,12 @@ def why(record: AttemptRecord) -> str:
 def leaderboard(entries: Sequence[Entry], title: str) -> Table:
     """Ranked rows; a range of ranks means that the intervals leave the order open."""
     columns = ("!Rank", "Model", "Endpoint", ">Score", ">Passed", "!95 % interval", ">Tokens/s", ">TTFT", "Remarks")
-    return table(title, columns, [_entry_row(ranked) for ranked in entries])
+    return slim(title, columns, [_entry_row(ranked) for ranked in entries], ["Endpoint", "Remarks"])
 
 
 def _entry_row(ranked: Entry) -> tuple[str, ...]:
     graded = f"{ranked.tasks_graded} of {ranked.tasks_in_suite} tasks" if ranked.coverage < 1 else ""
-    errors = f"{ranked.errors} errors" if ranked.errors else ""
+    errors = figures.count(ranked.errors, "error") if ranked.errors else ""
     remarks = "; ".join(word for word in (ranked.note or graded, errors) if word)
     return (
         figures.rank(ranked.rank_low, ranked.rank_high),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -16,41 +17,48 @@ _MESSAGE_LIMIT = 1500
 _SHOWN_PROBLEMS = 5
 
 NEXT_CALL: dict[type[domain.BenchError], str] = {
-    domain.BenchError: "Call run_status or endpoint_list to see the present state.",
+    domain.BenchError: "",
     domain.InputError: "",
     domain.NotFoundError: "",
     domain.ConflictError: "",
-    domain.TaskFormatError: "Ask the person to mend the file, then repeat this call.",
-    domain.EndpointError: "Call endpoint_list to see the server's state.",
-    domain.UnreachableError: "Ask the person to start the server, then call endpoint_list.",
-    domain.EndpointTimeout: "Call endpoint_list to see whether it answers by now.",
-    domain.AuthError: "Ask the person to set the credential, then call endpoint_add with its credential_ref.",
-    domain.RateLimitedError: "Wait, then repeat this call.",
-    domain.ModelNotAvailable: "Call models_discover, then model_list to see what is offered.",
-    domain.IncompatibleError: "Choose another model with model_list.",
-    domain.PromptTooLong: "Choose another suite with suite_list or a model with a larger context.",
-    domain.IdentityError: "Call models_discover to see what the server offers now.",
+    domain.TaskFormatError: "When the file is mended, restart this server and call suite_list.",
+    domain.EndpointError: "endpoint_list shows the server's state.",
+    domain.UnreachableError: "Then call endpoint_list.",
+    domain.EndpointTimeout: "endpoint_list shows whether it answers by now.",
+    domain.AuthError: "When the person has set the key, call endpoint_add with its credential_ref.",
+    domain.RateLimitedError: "Repeat this call later.",
+    domain.ModelNotAvailable: "models_discover and model_list show what is offered now.",
+    domain.IncompatibleError: "model_list shows other models.",
+    domain.PromptTooLong: "suite_list shows other suites, model_list models with a larger context.",
+    domain.IdentityError: "models_discover shows what the server offers now.",
     domain.ServerFault: "Repeat this call; if it fails again, call endpoint_list.",
-    domain.ProtocolError: "Check the address with endpoint_list; endpoint_add takes another.",
-    domain.StorageError: "Ask the person to mend this, then repeat this call.",
+    domain.ProtocolError: "endpoint_list shows the known addresses, endpoint_add takes another.",
+    domain.StorageError: "This needs the person; then repeat the call.",
     domain.StorageBusy: "Repeat this call shortly.",
-    domain.NewerDatabaseError: "Ask the person to upgrade the program.",
-    domain.LeaseLost: "Call run_status to see who goes on with the run.",
+    domain.NewerDatabaseError: "This needs the person: upgrade the program.",
+    domain.LeaseLost: "run_status shows how the run goes on.",
     domain.ValidatorFault: "Repeat this call; if it fails again, tell the person.",
-    domain.SetupError: "Ask the person to do that, then repeat this call.",
+    domain.SetupError: "This needs the person; then repeat the call.",
 }
-"""What to do next, by exact class, for errors whose own text does not say it."""
+"""The next call by class, told after an error's own text where that names no tool."""
+
+_TOOL_NAME = re.compile(r"\b(endpoint|models?|suite|run|leaderboard|gpu)_[a-z]+\b")
 
 
 def explain(error: domain.BenchError) -> str:
-    """What failed, why, and the next step, safe to show to a model."""
-    step = error.next_step or NEXT_CALL[type(error)]
+    """What failed, why, and the next call, safe to show to a model."""
+    text = str(error)
+    if not _TOOL_NAME.search(text):
+        text = f"{text} {_next_call(type(error))}".strip()
     close = error.nearest if isinstance(error, domain.NotFoundError) else ()
-    text = f"{error.what} {step}".strip()
     missing = [name for name in close if name not in text]
     if missing:
         text += f" Nearest: {', '.join(missing)}."
     return one_line(text, _MESSAGE_LIMIT)
+
+
+def _next_call(kind: type[domain.BenchError]) -> str:
+    return next(NEXT_CALL[base] for base in kind.__mro__ if base in NEXT_CALL)
 
 
 def tool_error(tool: str, error: Exception, arguments: Sequence[str]) -> ToolError:

@@ -48,7 +48,7 @@ class Models:
         """
         endpoints = [await self._endpoints.get(name) for name in names] or await self._endpoint_store.all()
         if not endpoints:
-            raise InputError("No endpoint is known yet.", "Add one first: endpoint add URL.")
+            raise InputError("No endpoint is known yet.", "Call endpoint_add (endpoint add) first.")
         reports: dict[str, DiscoveryReport] = {}
 
         async def one(endpoint: Endpoint) -> None:

@@ -88,6 +88,7 @@ class FakeServer:
         self.api_key = api_key
         self.port = 0
         self.requests: list[Received] = []
+        self.connections = 0
         self.routes: dict[str, Route] = {f"GET {MODELS}": self.list_models, f"POST {CHAT}": self.chat}
         self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.Task[None]] = set()
@@ -124,10 +125,10 @@ class FakeServer:
 
     async def listen_v6(self) -> None:
         """Listen at [::1] too, on the same port. Raises OSError without IPv6."""
-        self._servers.append(await asyncio.start_server(self._serve, "::1", self.port))
+        self._servers.append(await asyncio.start_server(self._accept, "::1", self.port))
 
     async def __aenter__(self) -> Self:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
         self.port = server.sockets[0].getsockname()[1]
         self._servers.append(server)
         return self
@@ -177,16 +178,18 @@ class FakeServer:
         """The ``model`` in the answer."""
         return request.model
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
         self._connections.add(task)
+        self.connections += 1
+        task.add_done_callback(self._connections.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 while await self._exchange(reader, writer):
                     pass
         finally:
-            self._connections.discard(task)
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

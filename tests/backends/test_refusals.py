@@ -123,6 +123,25 @@ async def test_a_redirect_is_not_followed_and_its_target_is_named_without_secret
     assert "secret" not in str(caught.value)
 
 
+async def test_a_redirect_to_nonsense_is_still_a_redirect() -> None:
+    with pytest.raises(ProtocolError, match="redirects to an unreadable address"):
+        await answer_to(Reply(302, headers={"Location": "http://[oops/"}))
+
+
+async def test_an_error_in_plain_text_is_passed_on_and_a_missing_page_is_no_missing_model() -> None:
+    with pytest.raises(ServerFault, match="upstream exited"):
+        await answer_to(Reply(502, b"upstream exited\n"))
+    with pytest.raises(ProtocolError):
+        await answer_to(Reply(404, b"404 page not found"))
+
+
+async def test_the_wait_travels_with_an_error_inside_a_200_too() -> None:
+    busy = Reply(body={"error": {"code": 429, "message": "busy"}}, headers={"Retry-After": "4"})
+    with pytest.raises(RateLimitedError) as caught:
+        await answer_to(busy)
+    assert caught.value.retry_after_s == 4.0
+
+
 async def test_nothing_listening_is_said_with_the_address() -> None:
     async with FakeServer() as server:
         url = server.url
@@ -131,10 +150,13 @@ async def test_nothing_listening_is_said_with_the_address() -> None:
             await ask(backend)
 
 
-async def test_a_host_that_does_not_exist_is_unreachable() -> None:
-    async with openai_at("http://no-such-host.invalid:8000") as backend:
-        with pytest.raises(UnreachableError, match="no-such-host"):
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "a" * 70 + ".invalid", "☃.invalid", "a..b"])
+async def test_a_host_that_does_not_exist_is_unreachable(host: str) -> None:
+    async with openai_at(f"http://{host}:8000") as backend:
+        with pytest.raises(UnreachableError):
             await backend.list_models()
+        with pytest.raises(UnreachableError):
+            await ask(backend)
 
 
 async def test_a_server_that_does_not_speak_http_is_a_protocol_error() -> None:
@@ -224,3 +246,10 @@ async def test_proxy_variables_are_ignored_for_this_machine(monkeypatch: pytest.
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with FakeServer() as server, openai_at(server.url) as backend:
         assert [model.served_name for model in await backend.list_models()] == ["m"]
+
+
+async def test_no_request_rides_on_a_connection_the_server_may_be_closing() -> None:
+    async with FakeServer() as server, openai_at(server.url) as backend:
+        for _ in range(3):
+            await ask(backend)
+        assert server.connections == len(server.requests) == 3

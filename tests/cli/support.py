@@ -3,11 +3,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,15 +58,41 @@ def running(server: FakeServer) -> Iterator[FakeServer]:
         loop.close()
 
 
+@contextmanager
+def speaking(greeting: bytes) -> Iterator[str]:
+    """A server that says one thing to whoever connects and hangs up; gives its address as if it were HTTP."""
+
+    def greet() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(greeting)
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        thread = threading.Thread(target=greet, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+
+
 def environment(data_dir: Path, **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LLMBENCH_")}
     return {**kept, "LLMBENCH_DATA_DIR": str(data_dir), "LLMBENCH_IDLE_EXIT_S": "0.2", **more}
 
 
 def spawn(data_dir: Path, *argv: str, **more: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "llmbench_mcp", *argv]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, env=environment(data_dir, **more), text=True, **pipes)
+    return subprocess.Popen(
+        [sys.executable, "-m", "llmbench_mcp", *argv],
+        env=environment(data_dir, **more),
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def finish(process: subprocess.Popen[str]) -> Result:

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import socket
-
 import pytest
 
 from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.testing.fake_server import FakeServer
 from llmbench_mcp.testing.replies import Reply
 from tests.cli.conftest import Cli
-from tests.cli.support import CLOSED_PORT_URL, running
+from tests.cli.support import CLOSED_PORT_URL, running, speaking
 
 
 @pytest.mark.parametrize("tail", ["", "/", "/v1", "/v1/", "/v1/chat/completions"])
@@ -68,26 +66,8 @@ def test_a_web_page_is_no_inference_server(cli: Cli) -> None:
 
 
 def test_a_port_taken_by_something_that_speaks_no_http_is_told(cli: Cli) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        other.settimeout(10)
-        import threading
-
-        def greet() -> None:
-            for _ in range(20):
-                try:
-                    connection, _ = other.accept()
-                except OSError:
-                    return
-                connection.sendall(b"SSH-2.0-OpenSSH_9.9\r\n")
-                connection.close()
-
-        thread = threading.Thread(target=greet, daemon=True)
-        thread.start()
-        said = cli("endpoint", "add", f"http://127.0.0.1:{other.getsockname()[1]}")
-        other.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
+    with speaking(b"SSH-2.0-OpenSSH_9.9\r\n") as url:
+        said = cli("endpoint", "add", url)
     assert said.code == exit_codes.FAILED
     assert said.err.startswith("error: ")
     assert not said.has_traceback

@@ -19,7 +19,8 @@ _SERVE_AND_TELL = """
 import sys
 from llmbench_mcp.cli.main import run
 code = run(sys.argv[1:])
-print(code, [name for name in ("typer", "llmbench_mcp.cli.commands", "llmbench_mcp.cli.output") if name in sys.modules], file=sys.stderr)
+command_line = ("typer", "llmbench_mcp.cli.commands", "llmbench_mcp.cli.output")
+print(code, [name for name in command_line if name in sys.modules], file=sys.stderr)
 """
 
 

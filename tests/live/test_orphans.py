@@ -34,3 +34,25 @@ def test_the_server_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     gone, alive = psutil.wait_procs([child], timeout=20)
     assert gone
     assert not alive
+
+
+CHILD = [sys.executable, "-m", "llmbench_mcp.backends.embedded.server_child", "--port=0"]
+
+
+def test_the_server_ends_when_its_standard_input_does() -> None:
+    command = [*CHILD, f"--model={WEIGHTS}", "--ctx=512"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert b"listening" in child.stdout.readline()
+        child.stdin.close()
+        assert child.wait(timeout=20) == 0
+
+
+def test_a_server_that_cannot_start_says_so_in_its_last_line() -> None:
+    command = [*CHILD, "--model=/nonexistent.gguf"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stderr is not None
+        errors = child.stderr.read()
+        assert child.wait(timeout=20) == 4
+    assert b"the server did not start" in errors.splitlines()[-1]

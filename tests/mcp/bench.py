@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -149,9 +150,15 @@ def settings_in(folder: Path, **changes: Any) -> Settings:
     return load_settings({}, data_dir=folder / "data", tasks_dir=tasks, **changes)
 
 
-def right(request: Received) -> str:
-    """The right answer to a task of ``sums``."""
-    return str(2 * int(request.prompt.split()[2]))
+def right(request: Received) -> str | None:
+    """The right answer to a task of ``sums``; an ordinary one to anything else, such as a warm-up."""
+    task = re.match(r"What is (\d+) \+", request.prompt)
+    return str(2 * int(task[1])) if task else None
+
+
+def inside_doors() -> Doors:
+    """Real backends, a fixed device, and no process started."""
+    return Doors(SystemClock(), EntryPointBackends(), FixedDevices(), check_reference, spawns_executors=False)
 
 
 @asynccontextmanager
@@ -159,9 +166,8 @@ async def open_bench(
     folder: Path, *, models: Sequence[Any] = ("alpha", "beta"), script: Script = right, **changes: Any
 ) -> AsyncIterator[Bench]:
     """A server with an executor working in this process, so that nothing is spawned."""
-    doors = Doors(SystemClock(), EntryPointBackends(), FixedDevices(), check_reference, spawns_executors=False)
     async with FakeServer(models, script) as fake:
-        holder = AppHolder(settings_in(folder, **changes), doors)
+        holder = AppHolder(settings_in(folder, **changes), inside_doors())
         try:
             bench = Bench(holder, build_server(holder), fake)
             async with _working(await holder.get()):
@@ -177,4 +183,3 @@ async def _working(app: App) -> AsyncIterator[None]:
         await until(app.executors.alive)
         yield
         group.cancel_scope.cancel()
-

@@ -19,7 +19,7 @@ from llmbench_validators.plain_maths import plain
 
 Rule = Literal["hash", "boxed", "tag", "json", "cue", "correction", "bare", "conclusion", "whole"]
 MARKERS: frozenset[Rule] = frozenset({"hash", "boxed", "tag", "json"})
-MAX_CHARACTERS = 100_000
+MAX_CHARACTERS = 40_000  # counted from the end; no answer stands further up
 _BARE_CHARACTERS = 80
 _MAX_SENTENCE = 1000
 _MOST = 20  # of one kind of place, counted from the end
@@ -111,8 +111,8 @@ def _candidate(flat: str, place: _Place) -> Candidate:
 
 
 def sentences(text: str) -> list[str]:
-    """The text's sentences and lines, without empty ones."""
-    return [part.strip() for part in _split_sentences(text) if part.strip()]
+    """The text's sentences and lines, without empty ones; of a very long one only the end."""
+    return [part.strip()[-_MAX_SENTENCE:] for part in _split_sentences(text) if part.strip()]
 
 
 def _split_sentences(text: str) -> Iterator[str]:
@@ -138,8 +138,8 @@ def _markers(flat: str) -> Iterator[_Place]:
         if re.match(r"[\s(]*[-+]?[0-9.]|\s*\(?[A-Za-z]\)?[.)]?\s*$", match[1]):
             yield _Place(match.start(), match.end(), match[1], "hash")
     for match in _TAG.finditer(flat):
-        yield _Place(match.start(), match.end(), match[2], "tag")
-    for match in _BOXED.finditer(flat):
+        yield _Place(match.start(), match.end(), match[2][:_MAX_SENTENCE], "tag")
+    for match in list(_BOXED.finditer(flat))[-2 * _MOST :]:
         end = _closing_brace(flat, match.end())
         if end is not None:
             yield _Place(match.start(), end, flat[match.end() : end], "boxed")
@@ -158,12 +158,12 @@ def _json_answers(text: str) -> Iterator[_Place]:
     if "{" not in text:
         return
     decoder = json.JSONDecoder(parse_float=str, parse_int=str)
-    for match in _JSON_KEY.finditer(text):
+    for match in list(_JSON_KEY.finditer(text))[-_MOST:]:
         try:
             value, end = decoder.raw_decode(text, match.end())
         except (ValueError, RecursionError):
             continue
-        yield _Place(match.start(), end, _shown(value), "json")
+        yield _Place(match.start(), end, _shown(value)[:_MAX_SENTENCE], "json")
 
 
 def _shown(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -104,8 +105,8 @@ def _text(block: Mapping[str, Any], key: str) -> str:
     value = block.get(key) or ""
     if not isinstance(value, str):
         raise ValidationSpecError(f"{key}: must be text, not {type(value).__name__}")
-    if value and repair.parsed(value) is None:
-        raise ValidationSpecError(f"{key}: is no Python ({repair.why_not(value)})")
+    if fault := _fault(value):
+        raise ValidationSpecError(f"{key}: is no Python ({fault})")
     return value
 
 
@@ -117,6 +118,13 @@ def _number(block: Mapping[str, Any], key: str, default: float, bounds: tuple[fl
     return value
 
 
+@functools.lru_cache(maxsize=1024)
+def _fault(code: str) -> str:
+    """Why the parser refuses the text; cached because a task is graded for many models."""
+    return repair.why_not(code)
+
+
+@functools.lru_cache(maxsize=1024)
 def _imports(code: str) -> tuple[str, ...]:
     """The import lines of the task's own code: prompts show them, so answers may lean on them."""
     tree = repair.parsed(code) if code else None

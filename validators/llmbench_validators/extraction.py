@@ -7,7 +7,7 @@ import builtins
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from llmbench_validators import fences, repair, thoughts
@@ -19,6 +19,7 @@ _PYTHON = frozenset({"python", "py", "python3", "py3", "python2", "pycon", "ipyt
 _SHELLS = frozenset({"bash", "sh", "shell", "zsh", "fish", "console", "powershell", "ps1", "cmd", "bat"})
 _DATA = frozenset({"json", "yaml", "yml", "toml", "ini", "xml", "html", "csv", "log", "diff"})
 _PROSE = frozenset({"output", "stdout", "text", "txt", "plaintext", "markdown", "md", "math", "latex"})
+_JSON = frozenset({"json", "jsonc", ""})
 _NOT_CODE = _SHELLS | _DATA | _PROSE
 _WRAPPERS = frozenset({"markdown", "md", "text", "txt", ""})
 _CODE_KEYS = ("code", "solution", "answer", "python", "completion", "implementation", "program", "content")
@@ -102,7 +103,7 @@ def _search(text: str, function: str) -> Extraction | None:
     if not any(defines(piece.tree, function) for piece in pieces):
         if any(block.closed for block in attempts):
             return Extraction(attempts[-1].code, "fence", "syntax_error")
-        pieces = [piece for piece in _unfenced(text, function) if defines(piece.tree, function)] or pieces
+        pieces = next((found for rule in _UNFENCED if (found := _definers(rule(text, function), function))), pieces)
         if attempts and not any(defines(piece.tree, function) for piece in pieces):
             return Extraction(attempts[-1].code, "fence", "syntax_error")
     if any(_substance(piece.tree) for piece in pieces):
@@ -117,10 +118,15 @@ def _search(text: str, function: str) -> Extraction | None:
 
 def _whole(text: str, function: str) -> list[_Piece]:
     """The whole text as JSON with a code field, or as Python that defines the function."""
-    from_json = _from_json(text, function)
-    if from_json is not None:
-        return [from_json]
-    piece = _piece(text, "whole")
+    inside = [block.text for block in fences.blocks(text) if block.language in _JSON]
+    for part in (text, *inside):
+        from_json = _from_json(part, function)
+        if from_json is not None:
+            return [from_json]
+    tree = repair.parsed(text)
+    piece = _Piece(text, tree, "whole") if tree is not None else None
+    if piece is None and not fences.blocks(text):
+        piece = _piece(text, "whole")
     return [piece] if piece is not None and defines(piece.tree, function) else []
 
 
@@ -176,21 +182,26 @@ def _block_piece(block: fences.Block) -> _Piece | None:
     return None
 
 
-def _unfenced(text: str, function: str) -> Iterator[_Piece]:
-    """Code that stands in the text some other way: HTML, a shell's here-document, bare, in one pair of backticks."""
+def _html(text: str, _function: str) -> Iterator[_Piece]:
     for match in _PRE.finditer(text):
         yield from _as_piece(html.unescape(match[1]), "html")
+
+
+def _heredoc(text: str, _function: str) -> Iterator[_Piece]:
+    """What a shell's here-document would write to a file."""
     for block in fences.blocks(text):
         for match in _HEREDOC.finditer(block.text):
             yield from _as_piece(match[3], "heredoc")
-    yield from _bare(fences.outside(text), function)
+
+
+def _inline(text: str, function: str) -> Iterator[_Piece]:
     for match in re.finditer(rf"`([^`\n]*\b{re.escape(function)}\b[^`\n]*)`", text):
         yield from _as_piece(match[1] + "\n", "inline")
 
 
 def _bare(text: str, function: str) -> Iterator[_Piece]:
     """From each line that can start code, the longest run of lines that parses and holds the function."""
-    lines = text.split("\n")
+    lines = fences.outside(text).split("\n")
     starts = [number for number, line in enumerate(lines) if _STARTS.match(line)]
     mentions = re.compile(rf"\b{re.escape(function)}\b")
     for start in starts[:_MAX_TRIES]:
@@ -203,6 +214,10 @@ def _bare(text: str, function: str) -> Iterator[_Piece]:
             if piece is not None and defines(piece.tree, function):
                 yield piece
                 return
+
+
+_UNFENCED = (_html, _heredoc, _bare, _inline)
+"""The ways code can stand in a text other than fenced, in the order they are tried."""
 
 
 def _can_end(next_line: str) -> bool:
@@ -232,6 +247,17 @@ def defines(tree: ast.Module, function: str) -> bool:
     return any(function in _bound(node) or function in _methods(node) for node in tree.body)
 
 
+def _definers(pieces: Iterable[_Piece], function: str) -> list[_Piece]:
+    """The pieces that define the function; those that only import it when there is no other."""
+    owners = [piece for piece in pieces if defines(piece.tree, function)]
+    return [piece for piece in owners if not _only_imports(piece.tree, function)] or owners
+
+
+def _only_imports(tree: ast.Module, function: str) -> bool:
+    binding = [node for node in tree.body if function in _bound(node)]
+    return bool(binding) and all(isinstance(node, ast.Import | ast.ImportFrom) for node in binding)
+
+
 def _bound(node: ast.stmt) -> set[str]:
     """The names one top-level statement binds, those inside ``if`` and ``try`` too."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -258,7 +284,7 @@ def _substance(tree: ast.Module) -> bool:
 
 def _joined(pieces: list[_Piece], function: str) -> Extraction:
     """The last piece that defines the function, with what it lacks from the others put before it."""
-    owners = [piece for piece in pieces if defines(piece.tree, function)]
+    owners = _definers(pieces, function)
     if not owners:
         whole = [piece for piece in pieces if _substance(piece.tree)]
         return Extraction(_with_helpers(whole[-1], pieces, function), whole[-1].rule)

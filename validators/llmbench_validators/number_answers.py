@@ -31,6 +31,7 @@ _ALTERNATIVE = re.compile(
     re.I,
 )
 _OPERATOR = re.compile(r"\s*(?:[*\u00d7x+/÷·^]|-)\s*\Z")
+_TAIL = 5000  # how many characters from the end the last number is looked for in
 _MOVES_ON = re.compile(r"[.!?;](?=\s)|\n|,|(?<!\w)(?:and|then|so|plus|minus|which|but|or)(?!\w)", re.IGNORECASE)
 _SPACED_GROUPS = re.compile(r"(?<![0-9.,])(?<![0-9.,] )([0-9]{1,3}(?: [0-9]{3})+)(?![0-9])(?! [0-9])")
 
@@ -149,6 +150,7 @@ def _settled(pick: Pick) -> Pick | None:
 
 
 def _last(text: str) -> Pick | None:
+    text = text[-_TAIL:]
     numbers = find_numbers(text)
     if not numbers:
         return None

@@ -76,8 +76,8 @@ class Pool:
 
     def report(self) -> dict[str, Any]:
         """What the sandbox keeps from code here (``level``, ``guarantees``, ``mechanisms``). Raises SandboxFault."""
-        with self._slots:
-            if self._report is None:
+        if self._report is None:
+            with self._slots:
                 self._put_back(self._take())
         assert self._report is not None
         return self._report
@@ -85,24 +85,31 @@ class Pool:
     def run(self, job: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Grade one job within ``seconds`` of wall time.
 
-        Raises SandboxFault when the sandbox fails, ValidationSpecError when the tests are at fault.
+        Raises SandboxFault when the sandbox fails twice, ValidationSpecError when the tests are at fault.
         """
         with self._slots:
-            checker = self._take()
-            outcome = checker.run(job, seconds)
-            if outcome.get("recycle"):
-                checker.stop()
-            else:
-                self._put_back(checker)
+            try:
+                outcome = self._attempt(job, seconds, fresh=False)
+            except SandboxFault:  # a process that was killed or lost its folder says nothing about the next one
+                outcome = self._attempt(job, seconds, fresh=True)
         if "spec_error" in outcome:
             raise ValidationSpecError(outcome["spec_error"])
+        return outcome
+
+    def _attempt(self, job: dict[str, Any], seconds: float, *, fresh: bool) -> dict[str, Any]:
+        checker = self._take(fresh=fresh)
+        outcome = checker.run(job, seconds)
+        if outcome.get("recycle"):
+            checker.stop()
+        else:
+            self._put_back(checker)
         if "fault" in outcome:
             raise SandboxFault(outcome["fault"])
         return outcome
 
-    def _take(self) -> _Checker:
+    def _take(self, *, fresh: bool = False) -> _Checker:
         with self._lock:
-            if self._idle:
+            if self._idle and not fresh:
                 return self._idle.pop()
         checker = _Checker()
         self._report = checker.report

@@ -58,7 +58,10 @@ class Zygote(Protocol):
 
 
 class WarmZygote:
-    """A running zygote process whose candidates write below ``folder``, an empty one. Raises SandboxFault when it does not answer."""
+    """A running zygote process whose candidates write below ``folder``, an empty one.
+
+    Raises SandboxFault when it does not answer.
+    """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

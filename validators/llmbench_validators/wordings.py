@@ -33,6 +33,7 @@ _CLAUSE = re.compile(
 )
 _POLAR = (frozenset(("yes", "true", "correct")), frozenset(("no", "false", "incorrect")))
 _MAX_CORRECTION = 6
+_MAX_NUMBER = 80
 
 
 def judge_text(candidate: Candidate, wanted: Wanted) -> Outcome | None:
@@ -63,6 +64,8 @@ def same_words(text: str, expected: str) -> bool:
 
 
 def _as_number(text: str) -> object:
+    if len(text) > _MAX_NUMBER:
+        return None
     word = word_number(text)
     if word is not None:
         return word

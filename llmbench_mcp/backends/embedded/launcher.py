@@ -188,7 +188,9 @@ def _url(port: int) -> str:
 
 
 def _threads() -> int:
+    """All cores but one: the client measures on it, and threads that wait for each other must not wait for it."""
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
-        return os.cpu_count() or 1
+        cores = os.cpu_count() or 1
+    return max(1, cores - 1)

@@ -17,6 +17,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -71,7 +72,7 @@ def _keep_stdout_clean() -> int:
     return real
 
 
-def _start(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # noqa: ANN202  # xllamacpp has no types
+def _start(options: argparse.Namespace) -> Any:
     import xllamacpp
 
     params = xllamacpp.CommonParams()

@@ -52,7 +52,9 @@ class RunStatus(Page):
 async def run_status(
     ctx: Call,
     run_id: RunId,
-    wait_s: Annotated[float, Field(ge=0, description="wait for a change of state or the end; at most 45")] = 0.0,
+    wait_s: Annotated[
+        float, Field(ge=0, description="for a change of state or the end; cut to the server's limit")
+    ] = 0.0,
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",

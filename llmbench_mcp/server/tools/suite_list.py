@@ -8,6 +8,7 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from llmbench_mcp.domain.task import Task
+from llmbench_mcp.domain.text import visible
 from llmbench_mcp.server.arguments import Cursor, Detail, Limit
 from llmbench_mcp.server.present import Cut, decode_cursor, names, reply, shown, shown_or_none
 from llmbench_mcp.server.results import Page, Result
@@ -97,8 +98,13 @@ def _task_row(task: Task, weight: float, detail: Detail) -> TaskRow:
         tags=names(task.tags) or None,
         needs=list(task.needs) or None,
         max_tokens=task.max_tokens,
-        prompt=shown(task.prompt, _PROMPT_LIMIT) if detail == "detailed" else None,
+        prompt=_prompt(task) if detail == "detailed" else None,
     )
+
+
+def _prompt(task: Task) -> str:
+    text = visible(task.prompt)
+    return text if len(text) <= _PROMPT_LIMIT else f"{text[:_PROMPT_LIMIT]}… [cut, {len(text)} characters]"
 
 
 TOOL = ToolSpec(suite_list, "List benchmark suites", reads())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from llmbench_validators import coding, reasoning
+from llmbench_validators.types import Completion
 
 from llmbench_mcp.catalog.catalog import Catalog
 from llmbench_mcp.domain.errors import InputError, NotFoundError, TaskFormatError
@@ -59,12 +59,18 @@ def test_every_shipped_task_is_complete() -> None:
 def test_every_reference_solution_passes_every_test_of_its_task() -> None:
     catalog = Catalog.load()
     for task in catalog.tasks_of(catalog.suite("coding_smoke")):
-        spec = task.validation
-        names: dict[str, Any] = {}
-        exec(spec["reference_solution"], names)
-        for test in (*spec["base_tests"], *spec["edge_tests"], *spec["hidden_tests"]):
-            answer = names[spec["function_name"]](*copy.deepcopy(test["args"]))
-            assert (type(answer), answer) == (type(test["expected"]), test["expected"]), (task.id, test)
+        solution = f"```python\n{task.validation['reference_solution']}```"
+        verdict = coding.validate(task.validation, Completion(solution))
+        assert verdict.passed, (task.id, verdict.findings)
+        assert verdict.stages["hidden"].total >= 3
+
+
+def test_every_expected_answer_passes_its_own_reasoning_task() -> None:
+    catalog = Catalog.load()
+    for task in catalog.tasks_of(catalog.suite("reasoning_smoke")):
+        answer = task.validation["expected_answer"]
+        assert reasoning.validate(task.validation, Completion(f"Answer: {answer}", prompt=task.prompt)).passed, task.id
+        assert not reasoning.validate(task.validation, Completion(task.prompt)).passed, task.id
 
 
 def test_no_hidden_test_value_appears_in_its_tasks_prompt() -> None:

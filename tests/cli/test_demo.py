@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from llmbench_mcp.cli import exit_codes
+from llmbench_mcp.cli.client_config import client_config
+from llmbench_mcp.config import load_settings
+from llmbench_mcp.testing.fake_server import FakeServer
+from tests.cli.conftest import Cli
+from tests.cli.support import CLOSED_PORT_URL, finish, program, running, spawn
+from tests.cli.test_runs import answer, held
+
+SUITE = ("--suite", "reasoning_smoke")
+
+
+def test_a_demo_on_ones_own_server_ends_with_ranking_tasks_and_the_block_to_paste(data_dir: Path) -> None:
+    with running(FakeServer(["[red]alpha"], answer=answer)) as fake:
+        said = program(data_dir, "demo", "--endpoint", fake.url, *SUITE, COLUMNS="200")
+    assert said.code == exit_codes.OK, said.err
+    for words in (
+        "First look at reasoning",
+        "[red]alpha",
+        "20 %",
+        "reasoning/two_plus_two",
+        "passed",
+        "wrong_answer",
+        str(data_dir / "llmbench.db"),
+        '"mcpServers"',
+        f'"LLMBENCH_DATA_DIR": "{data_dir}"',
+        "what did that benchmark find?",
+    ):
+        assert words in said.out
+    assert "5 of 5 done" in said.err
+    assert not said.has_traceback
+
+
+def test_a_demo_in_json_is_one_document(data_dir: Path) -> None:
+    with running(FakeServer(["alpha", "beta"], answer=answer)) as fake:
+        said = program(data_dir, "demo", "--endpoint", fake.url, *SUITE, "--model-name", "beta", "--json")
+    document = said.json
+    assert document["run"]["state"] == "completed"
+    assert document["leaderboard"]["entries"][0]["model"] == "beta"
+    assert len(document["attempts"]) == 5
+    assert document["client_config"]["mcpServers"]["llmbench"]["env"] == {"LLMBENCH_DATA_DIR": str(data_dir)}
+
+
+def test_several_models_must_be_chosen_from(cli: Cli) -> None:
+    with running(FakeServer(["alpha", "beta"])) as fake:
+        said = cli("demo", "--endpoint", fake.url, *SUITE)
+        unknown = cli("demo", "--endpoint", fake.url, *SUITE, "--model-name", "gamma")
+    assert said.code == exit_codes.FAILED
+    assert "alpha, beta" in said.err
+    assert "--model-name" in said.err
+    assert "Nearest" in unknown.err
+
+
+def test_a_server_without_models_is_told(cli: Cli) -> None:
+    with running(FakeServer([])) as fake:
+        said = cli("demo", "--endpoint", fake.url, *SUITE, "--json")
+    assert (said.code, said.json["error"]["kind"]) == (exit_codes.FAILED, "input")
+
+
+def test_no_server_at_the_address_is_told(cli: Cli) -> None:
+    said = cli("demo", "--endpoint", CLOSED_PORT_URL, *SUITE)
+    assert said.code == exit_codes.FAILED
+    assert "connection refused" in said.err
+
+
+def test_an_unknown_suite_is_refused_before_anything_is_started(cli: Cli) -> None:
+    said = cli("demo", "--suite", "nope", "--json")
+    assert (said.code, said.json["error"]["kind"]) == (exit_codes.FAILED, "not_found")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a model"])
+def test_a_file_that_is_no_model_is_refused(cli: Cli, tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "model.gguf"
+    if content is not None:
+        path.write_bytes(content)
+    said = cli("demo", "--model", str(path))
+    assert said.code == exit_codes.FAILED
+    assert "GGUF" in said.err or "gguf" in said.err
+
+
+def test_interrupting_a_demo_cancels_its_run(cli: Cli, data_dir: Path) -> None:
+    with running(FakeServer(["alpha"], answer=answer)) as fake, held(fake) as asked:
+        process = spawn(data_dir, "demo", "--endpoint", fake.url, *SUITE)
+        assert asked.wait(60)
+        process.send_signal(signal.SIGINT)
+        said = finish(process)
+        assert said.code == exit_codes.INTERRUPTED
+        assert "was cancelled" in said.err
+        assert not said.has_traceback
+        assert cli("run", "list", "--json").json["runs"][0]["state"] == "cancelled"
+
+
+def test_the_block_to_paste_names_the_data_directory_only_when_it_is_not_the_usual_one(tmp_path: Path) -> None:
+    usual = client_config(load_settings({}))["mcpServers"]["llmbench"]
+    assert "env" not in usual
+    assert Path(usual["command"]).is_absolute()
+    other = client_config(load_settings({}, data_dir=tmp_path))["mcpServers"]["llmbench"]
+    assert other["env"] == {"LLMBENCH_DATA_DIR": str(tmp_path)}

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+
+from llmbench_mcp.cli import exit_codes
+from tests.cli.conftest import Cli
+from tests.cli.support import finish, program, spawn
+
+
+def test_an_executor_without_work_leaves_by_itself_and_logs_in_utc(data_dir: Path) -> None:
+    said = program(data_dir, "executor", "run")
+    assert (said.code, said.out) == (exit_codes.OK, "")
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO llmbench_mcp\.engine\.executor: ", said.err)
+
+
+def test_a_second_executor_leaves_saying_so_and_a_signal_drains_the_first(cli: Cli, data_dir: Path) -> None:
+    first = spawn(data_dir, "executor", "run", LLMBENCH_IDLE_EXIT_S="60")
+    assert first.stderr is not None
+    assert "started" in first.stderr.readline()
+    second = program(data_dir, "executor", "run")
+    assert second.code == exit_codes.OK
+    assert "Another executor" in second.out
+    held = cli("executor", "status", "--json").json["executor"]
+    assert (held["alive"], held["pid"]) == (True, first.pid)
+    assert str(first.pid) in cli("executor", "stop").out
+    drained = finish(first)
+    assert (drained.code, drained.has_traceback) == (exit_codes.OK, False)
+    assert "No executor works now" in cli("executor", "status").out
+    assert cli("executor", "stop", "--json").json == {"asked": None}
+
+
+def test_an_interrupt_drains_too(data_dir: Path) -> None:
+    process = spawn(data_dir, "executor", "run", LLMBENCH_IDLE_EXIT_S="60")
+    assert process.stderr is not None
+    process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    assert finish(process).code == exit_codes.OK

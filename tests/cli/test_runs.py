@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from llmbench_mcp.cli import exit_codes
+from llmbench_mcp.testing.fake_server import CHAT, FakeServer, Received
+from llmbench_mcp.testing.replies import Reply, error_reply
+from tests.cli.conftest import Cli
+from tests.cli.support import finish, program, running, spawn
+
+SUITE = "reasoning_smoke"
+
+
+def answer(prompt: str) -> str:
+    return "\x1b[31m[red]The answer is 4." if "2 + 2" in prompt else "I do not know."
+
+
+@pytest.fixture
+def ready(cli: Cli) -> Iterator[FakeServer]:
+    """A server with one model, discovered and assigned."""
+    with running(FakeServer(["[red]alpha"], answer=answer)) as fake:
+        cli("endpoint", "add", fake.url, "--name", "mine")
+        cli("discover")
+        cli("assign", "[red]alpha")
+        yield fake
+
+
+@contextmanager
+def held(fake: FakeServer) -> Iterator[threading.Event]:
+    """Hold every answer back until the block ends; the event is set when the first question has come."""
+    asked, go = threading.Event(), threading.Event()
+
+    async def script(request: Received) -> Reply | None:
+        import asyncio
+
+        asked.set()
+        await asyncio.to_thread(go.wait, 60)
+        return None
+
+    fake.script = script
+    try:
+        yield asked
+    finally:
+        go.set()
+
+
+def test_a_run_is_started_waited_for_and_read(cli: Cli, ready: FakeServer, data_dir: Path) -> None:
+    started = program(data_dir, "run", "start", "--model", "[red]alpha", "--suite", SUITE, "--wait", "--json")
+    assert started.code == exit_codes.OK, started.err
+    run = started.json["run"]
+    assert (run["state"], run["done"], run["planned"], run["passed"]) == ("completed", 5, 5, 1)
+    assert "5 of 5 done" in started.err
+    assert ready.count(CHAT) >= 5
+
+    shown = cli("run", "status", run["id"])
+    assert f"Run {run['id']}: completed" in shown.out
+    assert "[red]alpha" in shown.out
+    assert cli("run", "list", "--json").json["runs"][0]["id"] == run["id"]
+    assert run["id"] in cli("run", "list").out
+
+    results = cli("run", "results", run["id"], "--json").json
+    assert (results["total"], len(results["attempts"])) == (5, 5)
+    assert all("completion_text" not in attempt for attempt in results["attempts"])
+    passed = next(attempt for attempt in results["attempts"] if attempt["passed"])
+    assert passed["task_id"] == "reasoning/two_plus_two"
+    failed = cli("run", "results", run["id"], "--only-failed", "--json").json
+    assert failed["total"] == 4
+    table = cli("run", "results", run["id"]).out
+    assert "reasoning/two_plus_two" in table
+    assert "passed" in table
+
+    one = cli("run", "results", run["id"], "--attempt", str(passed["number"]))
+    assert "\\x1b[31m[red]The answer is 4." in one.out
+    assert "\x1b" not in one.out
+    raw = cli("run", "results", run["id"], "--attempt", str(passed["number"]), "--json").json["attempt"]
+    assert raw["completion_text"] == answer("2 + 2")
+    assert cli("run", "results", run["id"], "--attempt", "99").code == exit_codes.FAILED
+
+    board = cli("leaderboard", "--json").json
+    assert (board["suite"], board["entries"][0]["model"]) == (SUITE, "[red]alpha")
+    assert board["entries"][0]["pass_rate"] == pytest.approx(0.2)
+    ranking = cli("leaderboard")
+    assert "[red]alpha" in ranking.out
+    assert "20 %" in ranking.out
+    assert "no results yet" in cli("leaderboard", "coding_smoke").out
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: Cli, ready: FakeServer) -> None:
+    asked = ready.count(CHAT)
+    said = cli("run", "start", "--model", "[red]alpha", "--suite", SUITE, "--repeats", "3", "--dry-run", "--json")
+    assert said.json["dry_run"]["attempts"] == 15
+    assert (
+        "15 times"
+        in cli(
+            *["run", "start", "--model", "[red]alpha", "--suite", "reasoning_smoke", "--repeats", "3", "--dry-run"]
+        ).out
+    )
+    assert ready.count(CHAT) == asked
+    assert cli("run", "list", "--json").json == {"runs": [], "total": 0}
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (("--model", "zzz", "--suite", SUITE), "There is no model"),
+        (("--model", "[red]alpha", "--suite", "reasoning_smok"), SUITE),
+        (("--model", "[red]alpha", "--suite", SUITE, "--repeats", "0"), "repeats is 0"),
+        (("--model", "[red]alpha", "--suite", SUITE, "--temperature", "99"), "temperature is 99"),
+        (("--model", "[red]alpha", "--suite", SUITE, "--endpoint", "nowhere"), "There is no endpoint"),
+    ],
+)
+def test_what_cannot_run_is_refused_at_once(cli: Cli, ready: FakeServer, argv: tuple[str, ...], words: str) -> None:
+    said = cli("run", "start", *argv)
+    assert said.code == exit_codes.FAILED
+    assert words in said.err
+    assert not said.has_traceback
+
+
+def test_a_model_without_assignment_is_not_run(cli: Cli, ready: FakeServer) -> None:
+    cli("assign", "[red]alpha", "--none")
+    said = cli("run", "start", "--model", "[red]alpha", "--suite", SUITE, "--json")
+    assert (said.code, said.json["error"]["kind"]) == (exit_codes.FAILED, "conflict")
+
+
+@pytest.mark.parametrize("command", ["status", "results", "cancel"])
+def test_an_unknown_run_is_told(cli: Cli, command: str) -> None:
+    said = cli("run", command, "run_nope", "--json")
+    assert (said.code, said.json["error"]["kind"]) == (exit_codes.FAILED, "not_found")
+
+
+def test_interrupting_the_wait_leaves_the_run_on_and_says_how_to_stop_it(
+    cli: Cli, ready: FakeServer, data_dir: Path
+) -> None:
+    with held(ready) as asked:
+        waiting = spawn(data_dir, "run", "start", "--model", "[red]alpha", "--suite", SUITE, "--wait")
+        assert asked.wait(60)
+        waiting.send_signal(signal.SIGINT)
+        said = finish(waiting)
+        assert said.code == exit_codes.INTERRUPTED
+        assert "The run goes on" in said.err
+        assert not said.has_traceback
+        run = cli("run", "list", "--json").json["runs"][0]
+        assert run["state"] == "running"
+        assert f"run cancel {run['id']}" in said.err
+        cancelled = cli("run", "cancel", run["id"], "--json").json["run"]
+        assert cancelled["state"] == "cancelled"
+    assert cli("run", "status", run["id"], "--wait", "1").code == exit_codes.RUN_NOT_CLEAN
+    assert cli("run", "status", run["id"]).code == exit_codes.OK
+
+
+def test_a_run_with_errors_ends_with_its_own_exit_code(cli: Cli, ready: FakeServer, data_dir: Path) -> None:
+    def script(request: Received) -> Reply | None:
+        return error_reply(400, "no such thing") if "2 + 2" in request.prompt else None
+
+    ready.script = script
+    said = program(data_dir, "run", "start", "--model", "[red]alpha", "--suite", SUITE, "--wait")
+    assert said.code == exit_codes.RUN_NOT_CLEAN
+    assert "1 error" in said.out
+    assert not said.has_traceback

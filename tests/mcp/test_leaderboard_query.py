@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from llmbench_mcp.testing.fake_server import Received
+from llmbench_mcp.testing.replies import Reply, error_reply
+from tests.mcp.bench import Bench, BenchClient, Era, open_bench, right
+
+
+def beta_wrong(request: Received) -> str | None:
+    """Alpha knows everything, beta only task 3."""
+    if request.model == "beta" and right(request) in ("2", "4"):
+        return "1000"
+    return right(request)
+
+
+async def compete(bench: Bench, client: BenchClient) -> None:
+    await client.set_up(bench.fake, "alpha", "beta")
+    started = await client.call("run_start", models=["alpha", "beta"], suites=["sums"])
+    await client.finish(started["run_id"])
+
+
+async def test_models_are_ranked_with_their_uncertainty(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path, script=beta_wrong) as bench, bench.client(era) as client:
+        await compete(bench, client)
+        board = await client.call("leaderboard_query", suite="sums")
+        assert (board["suite"], board["suite_version"], board["tasks_in_suite"]) == ("sums", 1, 3)
+        best, other = board["entries"]
+        assert (best["model"], other["model"]) == ("alpha", "beta")
+        assert (best["rank"], other["rank"]) == ("1-2", "1-2")
+        assert (best["score"], other["score"]) == (1.0, 0.3333)
+        # Wilson, 95 %: 3 of 3 is 0.4385..1, 1 of 3 is 0.0615..0.7923.
+        assert (best["interval_low"], best["interval_high"]) == (0.4385, 1.0)
+        assert (other["interval_low"], other["interval_high"]) == pytest.approx((0.06149, 0.7923))
+        assert (best["coverage"], best["errors"], best["runs"]) == (1.0, 0, 1)
+        assert (best["endpoint"], best["device"]) == ("fake", "nvidia:0")
+        assert best["latency_p50_ms"] > 0
+        assert "suites_with_results" not in board
+
+
+async def test_a_ranking_is_filtered_paged_and_detailed(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path, script=beta_wrong) as bench, bench.client(era) as client:
+        await compete(bench, client)
+        first = await client.call("leaderboard_query", suite="sums", rank_by="pass_rate", limit=1)
+        rest = await client.call(
+            "leaderboard_query", suite="sums", rank_by="pass_rate", limit=1, cursor=first["next_cursor"]
+        )
+        assert [first["entries"][0]["model"], rest["entries"][0]["model"]] == ["alpha", "beta"]
+        only = await client.call("leaderboard_query", suite="sums", model="BET", detail="detailed")
+        (row,) = only["entries"]
+        assert row["rank"] == "1-2"
+        assert row["details"]["backend"] == "openai"
+        assert row["details"]["tasks_graded"] == 3
+        assert row["details"]["temperature"] == 0.0
+        by_speed = await client.call("leaderboard_query", suite="sums", rank_by="speed")
+        assert by_speed["total"] == 2
+
+
+async def test_a_row_with_too_little_coverage_has_no_rank_but_the_reason(tmp_path: Path, era: Era) -> None:
+    def too_long(request: Received) -> Reply | str | None:
+        if right(request) == "6":
+            return error_reply(400, "This model's maximum context length is 8 tokens.", kind="invalid_request_error")
+        return right(request)
+
+    async with open_bench(tmp_path, script=too_long) as bench, bench.client(era) as client:
+        await compete(bench, client)
+        board = await client.call("leaderboard_query", suite="sums")
+        for row in board["entries"]:
+            assert (row["coverage"], row["errors"]) == (0.6667, 1)
+            assert "rank" not in row
+            assert row["note"] == "not ranked: only 2 of 3 tasks graded"
+
+
+async def test_a_suite_without_results_tells_what_to_do(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        empty = await client.call("leaderboard_query", suite="sums")
+        assert (empty["entries"], empty["total"], empty["suites_with_results"]) == ([], 0, [])
+        assert "run_start" in empty["next"]
+        await compete(bench, client)
+        other = await client.call("leaderboard_query", suite="reasoning_smoke")
+        assert other["suites_with_results"] == ["sums"]
+        none = await client.call("leaderboard_query", suite="sums", model="gamma")
+        assert "model left empty" in none["next"]
+
+
+async def test_an_unknown_suite_is_told_with_the_nearest(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        assert "sums" in await client.refused("leaderboard_query", suite="sum")

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from llmbench_mcp.testing.fake_server import FakeServer
+from tests.mcp.bench import Era, open_bench
+
+
+async def test_discovery_tells_what_is_new_and_what_is_gone(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        await client.call("endpoint_add", url=bench.fake.url, name="fake")
+        (report,) = (await client.call("models_discover"))["reports"]
+        assert report["seen"] == 2
+        assert report["changes"]["added"] == {"count": 2, "names": ["alpha", "beta"]}
+        bench.fake.models.remove("beta")
+        found = await client.call("models_discover", endpoints="fake")
+        assert found["reports"][0]["changes"]["removed"]["names"] == ["beta"]
+        assert "model_list" in found["next"]
+
+
+async def test_a_server_that_fails_does_not_stop_the_others(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, FakeServer(["gamma"]) as other, bench.client(era) as client:
+        await client.call("endpoint_add", url=bench.fake.url, name="fake")
+        await client.call("endpoint_add", url=other.url, name="other")
+        await bench.fake.stop()
+        reports = {report["endpoint"]: report for report in (await client.call("models_discover"))["reports"]}
+        assert reports["fake"]["untrusted_error"]
+        assert reports["other"]["changes"]["added"]["names"] == ["gamma"]
+
+
+async def test_discovery_without_endpoints_says_how_to_add_one(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        assert "endpoint_add" in await client.refused("models_discover")
+        assert "There is no endpoint 'fak'" in await client.refused("models_discover", endpoints=["fak"])
+
+
+async def test_models_are_filtered_and_paged(tmp_path: Path, era: Era) -> None:
+    names = [f"model-{number:02}" for number in range(12)]
+    async with open_bench(tmp_path, models=names) as bench, bench.client(era) as client:
+        assert (await client.call("model_list"))["next"] == "models_discover"
+        await client.set_up(bench.fake)
+        first = await client.call("model_list")
+        assert (first["total"], len(first["models"])) == (12, 10)
+        rest = await client.call("model_list", cursor=first["next_cursor"])
+        assert [row["name"] for row in first["models"] + rest["models"]] == names
+        assert (await client.call("model_list", text="-03", endpoint="fake", status="new"))["total"] == 1
+        assert (await client.call("model_list", status="failed"))["total"] == 0
+        told = await client.refused("model_list", text="other", cursor=first["next_cursor"])
+        assert "cursor" in told
+
+
+async def test_a_filter_that_names_nothing_real_is_refused_with_what_is(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        await client.set_up(bench.fake)
+        assert "fake" in await client.refused("model_list", endpoint="fke")
+        assert "active" in await client.refused("model_list", status="activ")
+
+
+async def test_a_model_is_assigned_to_its_only_home_and_back(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        await client.set_up(bench.fake)
+        assigned = await client.call("model_assign", model="alpha")
+        assert assigned["assigned_to"] == "fake"
+        assert "run_start" in assigned["next"]
+        listed = await client.call("model_list", text="alpha", detail="detailed")
+        (row,) = listed["models"]
+        assert (row["assigned_to"], row["offered_at"]) == ("fake", ["fake"])
+        assert row["details"]["served_names"] == ["alpha@fake"]
+        freed = await client.call("model_assign", model="alpha", action="unassign")
+        assert "assigned_to" not in freed
+
+
+async def test_a_model_with_two_homes_needs_the_endpoint_named(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, FakeServer(["alpha"]) as other, bench.client(era) as client:
+        await client.set_up(bench.fake)
+        await client.call("endpoint_add", url=other.url, name="other")
+        await client.call("models_discover")
+        told = await client.refused("model_assign", model="alpha")
+        assert "alpha@fake" in told
+        assigned = await client.call("model_assign", model="alpha@other", endpoint="other")
+        assert assigned["assigned_to"] == "other"
+        told = await client.refused("model_assign", model="beta", endpoint="other")
+        assert "fake" in told
+
+
+async def test_an_unknown_model_is_told_with_the_nearest(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        assert "models_discover" in await client.refused("model_assign", model="alpha")
+        await client.set_up(bench.fake)
+        assert "alpha" in await client.refused("model_assign", model="alpa")

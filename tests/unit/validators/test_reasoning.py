@@ -1,0 +1,445 @@
+"""The reasoning validator: which answer it finds, and what it takes for the same answer."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llmbench_validators.reasoning import VERSION, validate
+from llmbench_validators.types import Completion, ValidationSpecError, Verdict
+
+CASES = Path(os.environ.get("LLMBENCH_RECORDINGS", "nowhere")) / "cases" / "score"
+
+
+def grade(expected: object, text: str, kind: str | None = None, **more: Any) -> Verdict:
+    completion = Completion(text, finish_reason=more.pop("finish_reason", "stop"), prompt=more.pop("prompt", ""))
+    spec = {"type": "reasoning", "expected_answer": expected, **more}
+    return validate(spec if kind is None else spec | {"answer_type": kind}, completion)
+
+
+def check(cases: list[tuple[str, str, bool]], kind: str) -> None:
+    for expected, text, right in cases:
+        verdict = grade(expected, text, kind)
+        assert verdict.passed is right, (expected, text, verdict)
+        assert verdict.score == float(right)
+
+
+@pytest.mark.parametrize(
+    ("text", "extractor"),
+    [
+        ("4 + 4 = 9, I believe\n#### 8", "hash"),
+        ("It could be 9.\n\\[\\boxed{8}\\]\nThere were 3 steps.", "boxed"),
+        ("First 3, then 5. <answer>8</answer> Done in 2 steps.", "tag"),
+        ('{"steps": "3 and then 9", "answer": 8}', "json"),
+        ('```json\n{"final_answer": "8"}\n```', "json"),
+        ("Three and five. The final answer is 8, after 2 steps.", "cue"),
+        ("### Answer\n\n8 apples\n", "cue"),
+        ("**Answer:** 8", "cue"),
+        ("Die Antwort lautet 8.", "cue"),
+        ("La respuesta es 8.", "cue"),
+        ("答案是8", "cue"),
+        ("8", "bare"),
+        ("$8.00", "bare"),
+        ("There are 3 and 5 of them.\nSo the basket has 8 apples for 2 children.", "conclusion"),
+        ("I add 3 and 5. That is how I get to 8", "whole"),
+    ],
+)
+def test_the_answer_is_looked_for_where_it_is_most_plainly_marked(text: str, extractor: str) -> None:
+    verdict = grade(8, text, "number")
+    assert verdict.passed
+    assert verdict.extractor == extractor
+
+
+def test_a_marked_answer_counts_more_than_a_right_number_elsewhere() -> None:
+    check(
+        [
+            ("8", "So we get 8 apples.\n#### 18", False),
+            ("8", "3 + 5 = 8, the answer is 7.", False),
+            ("8", "\\boxed{7} because 8 is even", False),
+            ("8", '{"reasoning": "the answer is 8", "answer": 7}', False),
+        ],
+        "number",
+    )
+
+
+def test_a_guess_is_marked_as_low_confidence_and_a_stated_answer_as_high() -> None:
+    assert grade(8, "I add 3 and 5. That is how I get to 8", "number").confidence == "low"
+    assert grade(8, "The answer is 8.", "number").confidence == "high"
+
+
+def test_the_last_correction_wins() -> None:
+    check(
+        [
+            ("18", "The answer is 16. Wait, I forgot two. The answer is 18.", True),
+            ("16", "The answer is 16. Wait, I forgot two. The answer is 18.", False),
+            ("18", "The answer is 16... no wait, I mean 18.", True),
+            ("18", "\\boxed{16}. Hmm, that was wrong. Final answer: 18", True),
+            ("16", "The answer is 16. Actually, that is correct.", True),
+            ("16", "The answer is 16. Let me double check: 4 * 4 = 16. Yes.", True),
+            ("16", "The answer is 16. In other words, the answer is 16.", True),
+        ],
+        "number",
+    )
+
+
+def test_only_whole_numbers_are_compared_never_their_digits() -> None:
+    check(
+        [
+            ("11", "The answer is 711", False),
+            ("12", "The answer is 120", False),
+            ("3", "The answer is 3.5", False),
+            ("3", "The answer is 3.", True),
+            ("-4", "x = 4", False),
+            ("4", "x = -4", False),
+            ("9", "57-48 = 9", True),
+            ("2", "B2", False),
+            ("4", "\\boxed{4\\sqrt{2}}", False),
+            ("7", "\\boxed{\\pm 7}", False),
+            ("12", "at 12:30", False),
+        ],
+        "number",
+    )
+
+
+def test_the_spelling_of_a_number_does_not_matter() -> None:
+    check(
+        [
+            ("1250000", "1,250,000", True),
+            ("1,250", "1250", True),
+            ("1250", "1\u00a0250", True),
+            ("1250", "1{,}250", True),
+            ("1250", "1'250", True),
+            ("1250", "The answer is 1 250 francs", True),
+            ("1234.5", "Answer: 1.234,5", True),
+            ("1000000", "1.000.000", True),
+            ("2.5", "2,5", True),
+            ("29", "$29.00", True),
+            ("-5", "-$5", True),
+            ("-4", "x = \u2212 4", True),
+            ("0.5", ".5", True),
+            ("300000000", "3 \u00d7 10^8 m/s", True),
+            ("0.003", "$3 \\times 10^{-3}$", True),
+            ("0.00012", "1.2e-4", True),
+            ("3000000", "3 million", True),
+            ("7/3", "2\\frac{1}{3}", True),
+            ("0.5", "½", True),
+            ("42", "forty-two", True),
+            ("42", "The answer is forty-two sheep.", True),
+            ("42", "(42)", True),
+            ("42", "**42**!", True),
+            ("25", "25 °C", True),
+        ],
+        "number",
+    )
+
+
+def test_an_answer_is_the_result_of_its_equation_not_its_first_term() -> None:
+    check(
+        [
+            ("9", "The answer is 57-48 = 9.", True),
+            ("57", "The answer is 57-48 = 9.", False),
+            ("18", "The answer is 18 (since 9 * 2 = 18, half of 36).", True),
+            ("7", "The answer is 7, because 7 + 3 = 10.", True),
+            ("10", "The answer is f(3) = 10", True),
+            ("18", "The answer is not 16 but 18.", True),
+            ("12", "The answer is 12, not 13.", True),
+        ],
+        "number",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The answer is 5 or 6.", "The answer is between 5 and 10.", "The answer is 5-10.", "\\boxed{5, 6}", "5 to 10"],
+)
+def test_an_answer_that_leaves_a_choice_is_wrong(text: str) -> None:
+    verdict = grade(5, text, "number")
+    assert not verdict.passed
+    assert verdict.failure == "wrong_answer"
+
+
+def test_two_spellings_of_one_value_are_no_choice() -> None:
+    check([("0.75", "The answer is 3/4 or 0.75.", True), ("0.75", "The answer is 0.75 or 75%", True)], "number")
+
+
+def test_a_percentage_is_a_fraction_only_where_the_task_says_so() -> None:
+    check(
+        [("60%", "60 percent", True), ("60%", "0.6", True), ("60%", "60", True), ("60%", "0.6%", False)], "percentage"
+    )
+    check([("60", "60%", True), ("0.6", "60%", False)], "number")
+    check([("3/5", "0.6", True), ("3/5", "6/10", True), ("3/5", "60%", False), ("3/5", "5/3", False)], "fraction")
+
+
+def test_a_tolerance_is_an_absolute_difference_and_lowers_the_confidence() -> None:
+    close = grade(3.14159, "The answer is 3.1416.", "number", tolerance=0.001)
+    assert close.passed
+    assert close.confidence == "medium"
+    assert not grade(3.14159, "The answer is 3.1.", "number").passed
+    assert not grade(0, "The answer is 0.001.", "number", tolerance=0.0).passed
+    assert grade("40/3", "The answer is 13.33.", "number", tolerance=0.01).passed
+
+
+def test_reasoning_is_no_answer() -> None:
+    check(
+        [
+            ("25", "<think>It is 25.</think> The answer is 20.", False),
+            ("25", "<think>Maybe 20?</think> The answer is 25.", True),
+            ("25", "Maybe 20, or 30.</think>25", True),
+            ("25", "<think>The answer is 25. But let me", False),
+        ],
+        "number",
+    )
+
+
+def test_a_question_the_model_asks_itself_afterwards_is_ignored_and_an_echoed_one_too() -> None:
+    assert grade(9, "#### 9\n\nQuestion: And with 4 cows?\nAnswer: #### 6", "number").passed
+    assert not grade(7, "Question: How many of the 7 boxes?\n\nAnswer: 3", "number").passed
+    prompt = "How many boxes are there? The answer is 7 or 8."
+    assert grade(8, f"{prompt}\nI count 8.", "number", prompt=prompt).passed
+
+
+def test_a_letter_counts_where_it_is_chosen() -> None:
+    check(
+        [
+            ("B", "B", True),
+            ("B", "(b)", True),
+            ("B", "B) eagle", True),
+            ("B", "The correct option is (B) because the others cannot fly.", True),
+            ("B", "I would choose B.", True),
+            ("B", "$\\boxed{\\text{(B)}}$", True),
+            ("C", "Option B is not correct. Option C is correct.", True),
+            ("B", "Option B is not correct. Option C is correct.", False),
+            ("A", "A careful look shows that option C is correct.", False),
+            ("D", "Many would say D, but the answer is B.", False),
+            ("C", "It is not A. D is too narrow. So the answer is C.", True),
+            ("B", "Answer: B or C", False),
+            ("A", "The answer is a matter of taste.", False),
+            ("A", "Antwort: B", False),
+            ("C", "I think it is C.", True),
+        ],
+        "choice",
+    )
+
+
+def test_an_accepted_wording_stands_for_its_letter() -> None:
+    assert grade("B", "Answer: eagle", "choice", accept=["eagle"]).passed
+    assert not grade("B", "Answer: frog", "choice", accept=["eagle"]).passed
+
+
+def test_words_count_whole_and_where_they_are_asserted() -> None:
+    check(
+        [
+            ("Paris", "Paris is the capital of France.", True),
+            ("Paris", "The capital is **Paris**.", True),
+            ("Paris", "I think it's Paris. The city lies on the Seine.", True),
+            ("Paris", "Answer: Paris, France", True),
+            ("Paris", "Is it Paris? No, it is Lyon.", False),
+            ("Paris", "The capital is not Paris.", False),
+            ("Paris", "Unlike Paris, Lyon is the capital.", False),
+            ("Paris", "It is Paris or Lyon.", False),
+            ("York", "The answer is New York.", False),
+            ("man", "The person is a woman.", False),
+            ("valid", "The argument is invalid.", False),
+            ("valid", "The argument is not valid.", False),
+            ("Alice", "It cannot be Alice, so it was Bob.", False),
+            ("Bob", "It cannot be Alice, so it was Bob.", True),
+            ("Bob", "The answer is Bob, because Alice was away.", True),
+            ("Alice", "The answer is Bob, because Alice was away.", False),
+            ("Bob", "The answer is Alice. Wait, no: it was Bob.", True),
+            ("no", "Yes, there is no counterexample. Answer: yes", False),
+            ("no", "No, this is not valid.", True),
+            ("yes", "Yes and no", False),
+            ("the library", "She left the keys in the library.", True),
+            ("seven", "The answer is 7.", True),
+            ("Zürich", "Zu\u0308rich", True),
+        ],
+        "text",
+    )
+
+
+def test_dates_and_times_are_compared_as_such() -> None:
+    check(
+        [
+            ("2024-03-05", "It falls on March 5th, 2024.", True),
+            ("2024-03-05", "5 March 2024", True),
+            ("2024-03-05", "03/05/2024", True),
+            ("2024-03-05", "5.3.2024", True),
+            ("2024-03-05", "5 March 2023", False),
+            ("2024-03-05", "30 February 2024", False),
+            ("5 March", "March 5, 2021", True),
+        ],
+        "date",
+    )
+    check(
+        [
+            ("15:30", "They meet at 3:30 PM.", True),
+            ("15:30", "15.30", True),
+            ("15:30", "3:30", False),
+            ("00:15", "12:15 a.m.", True),
+            ("12:00", "at noon", True),
+        ],
+        "time",
+    )
+
+
+def test_the_parts_of_a_tuple_keep_their_order_and_those_of_a_set_need_not() -> None:
+    check(
+        [
+            ("(3, 1)", "So (x, y) = (3, 1).", True),
+            ("(3, 1)", "So (x, y) = (1, 3).", False),
+            ("(3, 1)", "x = 3 and y = 1", True),
+            ("(1/2, 3)", "\\boxed{\\left(\\frac{1}{2}, 3\\right)}", True),
+            ("(1000, 2)", "(1,000, 2)", True),
+            ("(3, 1)", "(3, 1, 1)", False),
+        ],
+        "tuple",
+    )
+    check(
+        [
+            ("{1, 2, 3}", "The solutions are 3, 1 and 2.", True),
+            ("{1, 2}", "x = 2 or x = 1", True),
+            ("{1, 2}", "\\boxed{\\{2, 1\\}}", True),
+            ("{1, 2}", "{1, 2, 3}", False),
+            ("{1, 2}", "{1}", False),
+        ],
+        "set",
+    )
+
+
+def test_formulas_are_compared_by_their_spelling() -> None:
+    check(
+        [
+            ("\\frac{\\pi}{2}", "\\boxed{\\dfrac{\\pi}{2}}", True),
+            ("2\\sqrt{3}", "The answer is $2\\sqrt3$.", True),
+            ("2\\sqrt{3}", "\\boxed{3\\sqrt{2}}", False),
+            ("x^2+1", "The answer is $x^2 + 1$.", True),
+        ],
+        "latex",
+    )
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        (42, "The answer is 42."),
+        (0.5, "The answer is 1/2."),
+        ("60%", "0.6"),
+        ("3/4", "0.75"),
+        ("C", "(C)"),
+        ("2024-03-05", "March 5, 2024"),
+        ("15:30", "3:30 pm"),
+        ("(1, 2)", "(1,2)"),
+        ([1, 2], "(1, 2)"),
+        ("{1, 2}", "2 and 1"),
+        ("Paris", "It is Paris."),
+    ],
+)
+def test_the_kind_of_answer_is_inferred_from_the_expected_one(expected: object, text: str) -> None:
+    assert grade(expected, text).passed
+
+
+def test_every_pattern_and_the_answer_are_worth_the_same() -> None:
+    spec = {"type": "reasoning", "expected_answer": "3", "extract_patterns": ["alice.*fish", r"bob.*\bdog"]}
+    half = validate(spec, Completion("Alice has the fish, Bob the cat. The answer is 3."))
+    assert not half.passed
+    assert half.score == pytest.approx(2 / 3)
+    assert half.confidence == "medium"
+    assert half.failure == "wrong_answer"
+    assert half.findings == ("Pattern 2 did not match.",)
+    assert (half.stages["answer"].passed, half.stages["patterns"].total) == (1, 2)
+    whole = validate(spec, Completion("Alice has the fish, Bob the dog. The answer is 3."))
+    assert (whole.passed, whole.score) == (True, 1.0)
+
+
+def test_patterns_alone_are_enough_for_a_task() -> None:
+    spec = {"type": "reasoning", "extract_patterns": ["fish", "dog"]}
+    assert validate(spec, Completion("a dog and a fish")).passed
+    assert validate(spec, Completion("a dog")).score == 0.5
+    assert validate(spec, Completion("")).failure == "empty"
+
+
+@pytest.mark.parametrize(
+    ("text", "finish_reason", "failure"),
+    [
+        ("", "stop", "empty"),
+        ("  \n", "stop", "empty"),
+        ("<think>done</think>", "stop", "empty"),
+        ("", "length", "budget_exhausted"),
+        ("<think>3 + 4 is", "length", "budget_exhausted"),
+        ("<think>3 + 4 is 7", "stop", "format"),
+        ("First 3 boxes, then 7", "length", "budget_exhausted"),
+        ("The answer is 7", "length", "budget_exhausted"),
+        ("I'm sorry, I can't answer that.", "stop", "refusal"),
+        ("I cannot help with 7 boxes.", "stop", "refusal"),
+        ("It depends on the weather.", "stop", "format"),
+        ("The answer is 8.", "stop", "wrong_answer"),
+        ("The answer is 8. And now", "length", "wrong_answer"),
+    ],
+)
+def test_the_failure_says_whether_an_answer_was_given_at_all(text: str, finish_reason: str, failure: str) -> None:
+    verdict = grade(7, text, "number", finish_reason=finish_reason)
+    assert verdict.failure == failure
+    assert verdict.findings
+    assert verdict.score == 0.0
+
+
+def test_an_answer_given_before_the_cut_counts() -> None:
+    assert grade(7, "The answer is 7. To check this, we", "number", finish_reason="length").passed
+
+
+def test_a_verdict_names_what_was_judged_and_by_which_version() -> None:
+    verdict = grade(8, "3 and 5. The answer is 8 apples.", "number")
+    assert (verdict.validator, verdict.version) == ("reasoning", VERSION)
+    assert verdict.graded_text == "8 apples"
+    assert verdict.failure is None
+    assert verdict.isolation is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"expected_answer": 1, "colour": 2}, "unknown key 'colour'; allowed: type, expected_answer, answer_type"),
+        ({}, "expected_answer is missing"),
+        ({"expected_answer": ""}, "expected_answer is empty"),
+        ({"expected_answer": False}, "expected_answer must be text, a number or a list, not False; quote yes and no"),
+        ({"expected_answer": float("nan")}, "expected_answer must be finite"),
+        ({"expected_answer": 1, "answer_type": "word"}, "answer_type 'word' is unknown; allowed: number, fraction"),
+        ({"expected_answer": "x", "answer_type": "number"}, "expected_answer 'x' is no number"),
+        ({"expected_answer": "soon", "answer_type": "date"}, "expected_answer 'soon' is no date"),
+        ({"expected_answer": 1, "accept": ["x"], "answer_type": "number"}, "accept 'x' is no number"),
+        ({"expected_answer": 1, "accept": []}, "accept must be a list"),
+        ({"expected_answer": 1, "tolerance": -1}, "tolerance must be a number of at least 0"),
+        ({"expected_answer": "Paris", "tolerance": 1}, "tolerance means nothing for answer_type text"),
+        ({"expected_answer": 1, "extract_patterns": []}, "extract_patterns must be a list"),
+        ({"expected_answer": 1, "extract_patterns": ["("]}, r"extract_patterns holds '\('"),
+        ({"extract_patterns": ["x"], "accept": ["y"]}, "accept means nothing without expected_answer"),
+    ],
+)
+def test_a_wrong_block_is_refused_by_the_name_of_its_key(spec: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationSpecError, match=f"^reasoning: {message}"):
+        validate({"type": "reasoning", **spec}, Completion("7"))
+
+
+@pytest.mark.parametrize("kind", ["number", "text", "choice", "tuple", "set", "date", "time", "latex"])
+@pytest.mark.parametrize(
+    "piece",
+    ["answer: ", "\\boxed{", "<answer>", '{"answer": ', "\\text{ {a", "so 3 is 3. ", "3,", "½", " ", "wait is ", "("],
+)
+def test_a_text_made_to_be_slow_is_still_judged(kind: str, piece: str) -> None:
+    expected = {"date": "2024-03-05", "time": "15:30", "choice": "B"}.get(kind, "7")
+    assert not grade(expected, piece * (200_000 // len(piece)), kind).passed
+
+
+@pytest.mark.parametrize("name", ["reasoning.jsonl", "reasoning_gsm8k.jsonl"])
+def test_the_collected_cases_come_out_right(name: str) -> None:
+    file = CASES / name
+    if not file.exists():
+        pytest.skip("LLMBENCH_RECORDINGS names no folder with collected cases")
+    for line in file.read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        completion = Completion(case["completion"], (), case.get("finish_reason"), case.get("prompt", ""))
+        verdict = validate(case["validation"], completion)
+        assert case["judgement"] or verdict.passed is case["expected"]["passed"], case["id"]
