@@ -60,10 +60,15 @@ def real_doors() -> Doors:
     """The real clock, backends and devices."""
     from llmbench_mcp.backends.registry import EntryPointBackends
     from llmbench_mcp.credentials.environment import check_reference, resolve
+    from llmbench_mcp.credentials.redact import Redactor
     from llmbench_mcp.gpu.reader import MachineDevices
 
     clock = SystemClock()
-    return Doors(clock, EntryPointBackends(resolve_secret=resolve, clock=clock), MachineDevices(), check_reference)
+    redactor = Redactor()
+    backends = EntryPointBackends(
+        resolve_secret=redactor.remembering(resolve), redact=redactor.redact_known, clock=clock
+    )
+    return Doors(clock, backends, MachineDevices(), check_reference)
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -33,6 +34,7 @@ _ANYWHERE = "--json and --data-dir may stand before or after the command."
 def execute(call: Invocation) -> int:
     """Run the command that the arguments name; returns its exit code."""
     _quiet_libraries()
+    _forgive_encodings()
     try:
         code = build()(args=list(call.argv), prog_name=PROGRAM, standalone_mode=False, obj=Session(call))
     except typer.Abort:
@@ -47,6 +49,13 @@ def _quiet_libraries() -> None:
     import logging
 
     logging.getLogger().addHandler(logging.NullHandler())
+
+
+def _forgive_encodings() -> None:
+    """On a terminal without Unicode, signs it lacks are escaped instead of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _tell_usage(error: Exception, call: Invocation) -> int:

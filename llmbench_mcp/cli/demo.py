@@ -35,10 +35,12 @@ def demo(
     here = session(context)
     wish = Wish(suite, model, endpoint, model_name, ctx)
 
-    async def work(app: App) -> Outcome:
+    async def work(app: App) -> Outcome | None:
         return await perform(app, wish)
 
     outcome = here.use(work)
+    if outcome is None:
+        return exit_codes.INTERRUPTED
     settings = here.settings()
     here.show(demo_report.shape(outcome, settings), lambda: demo_report.render(outcome, settings))
     return exit_codes.OK if is_clean(outcome.run) else exit_codes.RUN_NOT_CLEAN

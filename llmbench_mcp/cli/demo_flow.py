@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import anyio
 
 from llmbench_mcp.cli import output
 from llmbench_mcp.cli.demo_server import Wish, serving_endpoint
-from llmbench_mcp.cli.progress import progress
+from llmbench_mcp.cli.progress import follow, progress
 from llmbench_mcp.domain.attempt import AttemptRecord
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import EndpointError, InputError, NotFoundError
@@ -36,8 +37,27 @@ class Outcome:
     attempts: tuple[AttemptRecord, ...]
 
 
-async def perform(app: App, wish: Wish) -> Outcome:
-    """Do all of it. Cancelling it cancels the run. Raises as ``serving_endpoint`` and the services do."""
+async def perform(app: App, wish: Wish) -> Outcome | None:
+    """Do all of it; None when a signal ended it. Cancelling it cancels the run.
+
+    Raises as ``serving_endpoint`` and the services do.
+    """
+    outcome = None
+    async with anyio.create_task_group() as group:
+        group.start_soon(_heed_signals, group.cancel_scope)
+        outcome = await _steps(app, wish)
+        group.cancel_scope.cancel()
+    return outcome
+
+
+async def _heed_signals(scope: anyio.CancelScope) -> None:
+    """A closed terminal or a kill takes the server away, too; Ctrl-C cancels by itself."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
+        async for _ in signals:
+            scope.cancel()
+
+
+async def _steps(app: App, wish: Wish) -> Outcome:
     await app.suites.get(wish.suite)
     output.note("Starting the server." if wish.endpoint is None else "Looking at the server.")
     async with serving_endpoint(app, wish) as endpoint:
@@ -83,7 +103,7 @@ async def _run(app: App, request: RunRequest) -> Run:
     output.note(f"Run {run_id}: {started.run.planned} tasks.")
     try:
         with progress() as display:
-            return await app.runs.follow(run_id, display)
+            return await follow(app.runs, run_id, display)
     except anyio.get_cancelled_exc_class():
         # The server ends with us: what is left of the run could only fail.
         with anyio.move_on_after(_CANCEL_S, shield=True):

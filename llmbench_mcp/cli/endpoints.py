@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 def reference(variable: str | None) -> str | None:
-    """The credential reference of an environment variable."""
+    """The credential reference of an environment variable. Raises InputError when it cannot be one."""
+    from llmbench_mcp.domain.errors import InputError
+
+    if variable is not None and not variable.isidentifier():
+        # Not repeated: it may be the key itself.
+        raise InputError("--credential-env wants the name of an environment variable.", "Never give the key itself.")
     return None if variable is None else f"env:{variable}"
 
 

@@ -45,16 +45,24 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _tell_internal(error: BaseException, call: Invocation) -> None:
-    details = "".join(traceback.format_exception(error))
+    details = _redacted("".join(traceback.format_exception(error)))
     if os.environ.get("LLMBENCH_DEBUG") == "1":
         sys.stderr.write(details)
     log = _write_log(details, call)
     where = f"details in {log}" if log else "set LLMBENCH_DEBUG=1 to see the details"
-    what = f"internal error: {type(error).__name__}: {one_line(str(error))} ({where})"
+    what = f"internal error: {type(error).__name__}: {one_line(_redacted(str(error)))} ({where})"
     if call.as_json:
         tell("internal", what, "Please report this.", True)
     else:
         sys.stderr.write(visible(what) + "\n")
+
+
+def _redacted(text: str) -> str:
+    from llmbench_mcp.credentials.environment import Secret
+    from llmbench_mcp.credentials.redact import Redactor
+
+    keys = [Secret(value) for name, value in os.environ.items() if name.startswith("LLMBENCH_KEY_")]
+    return Redactor(keys).redact(text)
 
 
 def _write_log(details: str, call: Invocation) -> Path | None:

@@ -38,7 +38,7 @@ def probe(  # noqa: PLR0913 - a command has one parameter per option
 
     here = session(context)
     request = ChatRequest(model, prompt, system, Sampling(temperature=temperature, max_tokens=max_tokens))
-    done = _ask(here, url, request, (timeout, reference(credential_env)))
+    done = _ask(here, url, request, (timeout, credential_env))
     _show(here, done)
     if done.error is None and not done.complete:
         output.note("The stream ended early, without a finish reason: the answer may be incomplete.")
@@ -50,10 +50,10 @@ def _ask(here: Session, url: str, request: ChatRequest, limits: tuple[float | No
     from llmbench_mcp.domain.chat import Completion
     from llmbench_mcp.domain.errors import BenchError
 
-    timeout, credential_ref = limits
+    timeout, variable = limits
 
     async def work(app: App) -> Completion:
-        return await app.endpoints.probe(url, request, credential_ref)
+        return await app.endpoints.probe(url, request, reference(variable))
 
     try:
         settings = here.settings()

@@ -15,7 +15,10 @@ from llmbench_mcp.domain.text import one_line
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from llmbench_mcp.services.runs import Runs
+
 _PLAIN_LINES = 10
+_LOOK_S = 0.5
 
 
 class Progress(Protocol):
@@ -39,6 +42,16 @@ class Progress(Protocol):
 def progress() -> Progress:
     """The display that fits stderr."""
     return LiveProgress() if sys.stderr.isatty() else PlainProgress()
+
+
+async def follow(runs: Runs, run_id: str, display: Progress) -> Run:
+    """Wait for a run's end, showing it twice a second: its step changes more often than its counts."""
+    run = await runs.get(run_id)
+    await display(run)
+    while not run.is_over:
+        run = await runs.status(run_id, _LOOK_S)
+        await display(run)
+    return run
 
 
 def counts(run: Run) -> str:

@@ -81,13 +81,13 @@ async def _follow(app: App, started: Started) -> Started:
 
     import anyio
 
-    from llmbench_mcp.cli.progress import progress
+    from llmbench_mcp.cli.progress import follow, progress
 
     run_id = started.run.id
     output.note(f"Run {run_id}: {started.run.planned} attempts, estimate {figures.duration(started.estimate_s)}.")
     try:
         with progress() as display:
-            return replace(started, run=await app.runs.follow(run_id, display))
+            return replace(started, run=await follow(app.runs, run_id, display))
     except anyio.get_cancelled_exc_class():
         output.note(f"The run goes on. See it: llmbench-mcp run status {run_id}; stop it: run cancel {run_id}")
         raise

@@ -24,7 +24,7 @@ def status(
 ) -> int:
     """Show how far a run is. Exit code 3 when waited for and it ended cancelled, failed or with errors."""
     from llmbench_mcp.cli import exit_codes, shapes
-    from llmbench_mcp.cli.progress import progress
+    from llmbench_mcp.cli.progress import follow, progress
 
     here = session(context)
 
@@ -34,7 +34,7 @@ def status(
         import anyio
 
         with progress() as display, anyio.move_on_after(wait):
-            return await app.runs.follow(run_id, display)
+            return await follow(app.runs, run_id, display)
         return await app.runs.get(run_id)
 
     found = here.use(work)

@@ -54,6 +54,8 @@ def parse_address(text: str) -> Address:
     except ValueError as error:
         raise InputError("The server address cannot be read: bad host or port.", _HINT) from error
     _check_parts(parts)
+    if port == 0:
+        raise InputError("The server address has port 0, where nothing can listen.", _HINT)
     host = (parts.hostname or "").rstrip(".")
     default = 443 if parts.scheme == "https" else 80
     path = _API_TAIL.sub("", re.sub(r"/{2,}", "/", parts.path).rstrip("/"))

@@ -91,6 +91,6 @@ class Clock(Protocol):
 class CredentialChecker(Protocol):
     """Says whether a credential reference may be used; never sees or returns the secret to the caller."""
 
-    def __call__(self, reference: str, by_agent: bool) -> None:
+    def __call__(self, ref: str, by_agent: bool) -> object:
         """Raises InputError for a bad reference, SetupError for one that leads to nothing."""
         ...

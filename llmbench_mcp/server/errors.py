@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
+from llmbench_mcp.credentials.redact import Redactor
 from llmbench_mcp.domain import errors as domain
 from llmbench_mcp.domain.text import nearest, one_line
 
 _LOG = logging.getLogger(__name__)
+_REDACTOR = Redactor()  # known secrets are gone before they come here; this one knows what keys look like
 _MESSAGE_LIMIT = 1500
 _SHOWN_PROBLEMS = 5
 
@@ -54,7 +56,7 @@ def explain(error: domain.BenchError) -> str:
     missing = [name for name in close if name not in text]
     if missing:
         text += f" Nearest: {', '.join(missing)}."
-    return one_line(text, _MESSAGE_LIMIT)
+    return one_line(_REDACTOR.redact(text), _MESSAGE_LIMIT)
 
 
 def _next_call(kind: type[domain.BenchError]) -> str:

@@ -41,10 +41,16 @@ class Executors:
 
         Several starting at once is harmless: all but the one that gets the lease leave.
         """
-        if not self._spawns or await self.alive():
+        if not self._spawns or self._starting() or await self.alive():
             return False
         await anyio.to_thread.run_sync(self._spawn)
         return True
+
+    def _starting(self) -> bool:
+        """Whether one that we started still runs: it holds the lease or is about to take it."""
+        # poll() also reaps one that left at once, which would linger as a zombie.
+        self._started = [earlier for earlier in self._started if earlier.poll() is None]
+        return bool(self._started)
 
     def _spawn(self) -> None:
         log = self.log_path
@@ -66,8 +72,6 @@ class Executors:
                 cwd=self._settings.data_dir,
                 start_new_session=True,
             )
-        # Kept so that one that left at once is reaped instead of lingering as a zombie.
-        self._started = [earlier for earlier in self._started if earlier.poll() is None]
         self._started.append(process)
 
     def _environment(self) -> dict[str, str]:

@@ -21,7 +21,7 @@ def completion(text: str, **facts: object) -> Completion:
     usage = Usage(prompt_tokens=10, completion_tokens=20)
     timing = Timing(ttft_s=0.1, ttfat_s=0.1, e2e_s=0.5, itl_s=(0.02, 0.02), decode_tps=50.0)
     plain = Completion(text, finish_reason="stop", usage=usage, timing=timing, model="m")
-    return Completion(**{**{name: getattr(plain, name) for name in plain.__slots__}, **facts})  # type: ignore[arg-type]  # facts are fields
+    return Completion(**{**{name: getattr(plain, name) for name in plain.__slots__}, **facts})
 
 
 @dataclass

@@ -33,7 +33,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     assert result.structured_content is not None
-    return result.structured_content
+    return dict(result.structured_content)
 
 
 def processes_of(data_dir: Path, words: str) -> list[psutil.Process]:
@@ -65,8 +65,8 @@ async def test_the_job_is_done_over_mcp_and_survives_its_client(tmp_path: Path) 
         async with Client(stdio(data_dir, "manage,core")) as client:
             added = await call(client, "endpoint_add", url=url, name="box")
             assert added["backend"] == "llamacpp"
-            (found,) = (await call(client, "models_discover"))["endpoints"]
-            (name,) = found["added"]
+            (found,) = (await call(client, "models_discover"))["reports"]
+            (name,) = found["changes"]["added"]["names"]
             await call(client, "model_assign", model=name, endpoint="box")
             started = await call(client, "run_start", models=[name], suites=[SUITE], idempotency_key="once")
             run_id = started["run_id"]
@@ -87,7 +87,7 @@ async def test_the_job_is_done_over_mcp_and_survives_its_client(tmp_path: Path) 
             assert len(outcomes) == results["total"] == status["planned"]
             assert {True, False} == set(outcomes.values())
             board = await call(client, "leaderboard_query", suite=SUITE)
-            (row,) = board["rows"]
+            (row,) = board["entries"]
             assert row["decode_tps"] > 1
             assert row["interval_low"] < row["pass_rate"] < row["interval_high"]
     await until(lambda: _gone(data_dir), 20)

@@ -84,11 +84,12 @@ def test_a_file_that_is_no_model_is_refused(cli: Cli, tmp_path: Path, content: b
     assert "GGUF" in said.err or "gguf" in said.err
 
 
-def test_interrupting_a_demo_cancels_its_run(cli: Cli, data_dir: Path) -> None:
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_interrupting_a_demo_cancels_its_run(cli: Cli, data_dir: Path, sign: signal.Signals) -> None:
     with running(FakeServer(["alpha"], answer=answer)) as fake, held(fake) as asked:
         process = spawn(data_dir, "demo", "--endpoint", fake.url, *SUITE)
         assert asked.wait(60)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sign)
         said = finish(process)
         assert said.code == exit_codes.INTERRUPTED
         assert "was cancelled" in said.err

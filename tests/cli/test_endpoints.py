@@ -85,6 +85,18 @@ def test_a_key_is_taken_from_the_environment_and_never_shown(cli: Cli, monkeypat
     assert "zz-secret" not in added.out + added.err + listed.out
 
 
+def test_a_key_given_in_place_of_a_variables_name_is_refused_and_not_repeated(cli: Cli) -> None:
+    said = cli("endpoint", "add", CLOSED_PORT_URL, "--credential-env", "sk-live-1234567890abc")
+    assert said.code == exit_codes.FAILED
+    assert "sk-live" not in said.out + said.err
+
+
+def test_a_variable_that_is_not_set_is_named(cli: Cli, server: FakeServer) -> None:
+    said = cli("endpoint", "add", server.url, "--credential-env", "LLMBENCH_KEY_ABSENT")
+    assert said.code == exit_codes.FAILED
+    assert "LLMBENCH_KEY_ABSENT" in said.err
+
+
 def test_a_list_says_which_servers_answer_now(cli: Cli) -> None:
     with running(FakeServer(["alpha"])) as fake:
         cli("endpoint", "add", fake.url, "--name", "mine")

@@ -46,6 +46,15 @@ def test_without_a_log_to_write_to_the_fault_is_still_one_line(
     assert said.err == "internal error: ZeroDivisionError: by zero (set LLMBENCH_DEBUG=1 to see the details)\n"
 
 
+def test_a_key_in_the_message_of_a_fault_reaches_neither_terminal_nor_log(
+    cli: Cli, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLMBENCH_KEY_TEST", "zz-secret-1234567890")
+    _break(monkeypatch, ValueError("cannot send zz-secret-1234567890"))
+    said = cli("models")
+    assert "zz-secret" not in said.err + (data_dir / "logs" / "cli.log").read_text(encoding="utf-8")
+
+
 def test_debugging_shows_the_traceback(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     _break(monkeypatch, ZeroDivisionError("by zero"))
     monkeypatch.setenv("LLMBENCH_DEBUG", "1")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 
-from llmbench_mcp.app import App
 from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.errors import (
     AuthError,
@@ -29,37 +26,7 @@ from llmbench_mcp.store.attempts import AttemptFilter
 from llmbench_mcp.testing.scripted import ScriptedServer, completion
 from tests.support.rooms import assigned, opened, server, write_suite
 from tests.support.waiting import until
-
-URL = "http://127.0.0.1:1111"
-
-
-def right(request: ChatRequest, times: int) -> Completion:
-    return completion(request.prompt.strip().rsplit(" ", 1)[1])
-
-
-@asynccontextmanager
-async def working(app: App) -> AsyncIterator[None]:
-    """The executor at work, until the block ends."""
-    async with anyio.create_task_group() as group:
-        group.start_soon(app.executor.run)
-        yield
-        group.cancel_scope.cancel()
-
-
-async def finished(app: App, run_id: str) -> Run:
-    async def over() -> bool:
-        return (await app.runs.get(run_id)).is_over
-
-    await until(over)
-    return await app.runs.get(run_id)
-
-
-async def is_in_state(app: App, run_id: str, state: str) -> bool:
-    return (await app.runs.get(run_id)).state == state
-
-
-async def has_done(app: App, run_id: str, count: int) -> bool:
-    return (await app.runs.get(run_id)).done >= count
+from tests.support.work import URL, finished, has_done, is_in_state, right, working
 
 
 async def ran(
@@ -357,42 +324,6 @@ async def test_a_drained_executor_finishes_what_is_in_flight_and_leaves_the_rest
                 go_on.set()
         run = await app.runs.get(run_id)
         assert (run.state, run.done, run.jobs[0].state) == ("running", 2, "pending")
-
-
-async def test_models_are_loaded_once_each_and_unloaded_at_the_end(tmp_path: Path) -> None:
-    box = server("a", "b", answer=right, can_load=True)
-    write_suite(tmp_path, 2, "first", "one")
-    write_suite(tmp_path, 2, "second", "two")
-    async with opened(tmp_path, {URL: box}) as app, working(app):
-        await assigned(app, URL)
-        run = await finished(app, (await app.runs.start(RunRequest(("a", "b"), ("first", "second")))).run.id)
-    assert (run.state, run.passed) == ("completed", 8)
-    assert box.loads == ["a", "b"]
-    assert box.unloads == ["a", "b"]
-    assert {job.residency for job in run.jobs} == {"verified"}
-
-
-async def test_a_model_somebody_else_loaded_is_left_alone(tmp_path: Path) -> None:
-    box = server("a", "b", answer=right, can_load=True)
-    box.loaded.append("b")
-    write_suite(tmp_path, 1)
-    async with opened(tmp_path, {URL: box}) as app, working(app):
-        await assigned(app, URL)
-        await finished(app, (await app.runs.start(RunRequest(("a",), ("sums",)))).run.id)
-    assert box.unloads == ["a"]
-    assert box.loaded == ["b"]
-
-
-async def test_nothing_is_loaded_on_top_of_a_model_that_does_not_leave(tmp_path: Path) -> None:
-    box = server("a", "b", answer=right, can_load=True, unload_works=False)
-    write_suite(tmp_path, 1)
-    async with opened(tmp_path, {URL: box}) as app, working(app):
-        await assigned(app, URL)
-        await finished(app, (await app.runs.start(RunRequest(("a",), ("sums",), keep_loaded=True))).run.id)
-        run = await finished(app, (await app.runs.start(RunRequest(("b",), ("sums",)))).run.id)
-    assert run.jobs[0].state == "blocked"
-    assert "'a' is still loaded" in (run.reason or "")
-    assert box.loads == ["a"]
 
 
 async def test_concurrent_requests_stay_within_the_endpoints_limit(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,11 +14,8 @@ import anyio
 from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
-from llmbench_mcp.app import App, Doors
-from llmbench_mcp.backends.registry import EntryPointBackends
+from llmbench_mcp.app import App, Doors, real_doors
 from llmbench_mcp.config import Settings, load_settings
-from llmbench_mcp.domain.clock import SystemClock
-from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.hardware import Device, DeviceProcess
 from llmbench_mcp.server.build import BenchServer, build_server
 from llmbench_mcp.server.holder import AppHolder
@@ -60,12 +57,6 @@ class FixedDevices:
 
     async def read(self) -> Sequence[Device]:
         return [GPU]
-
-
-def check_reference(reference: str, by_agent: bool) -> None:
-    """Agents may name LLMBENCH_KEY_* only."""
-    if by_agent and not reference.startswith("env:LLMBENCH_KEY_"):
-        raise InputError("Agents may name only env:LLMBENCH_KEY_*.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +148,21 @@ def right(request: Received) -> str | None:
 
 
 def inside_doors() -> Doors:
-    """Real backends, a fixed device, and no process started."""
-    return Doors(SystemClock(), EntryPointBackends(), FixedDevices(), check_reference, spawns_executors=False)
+    """The real ones, but for a fixed device and no process started."""
+    return replace(real_doors(), devices=FixedDevices(), spawns_executors=False)
 
 
 @asynccontextmanager
 async def open_bench(
-    folder: Path, *, models: Sequence[Any] = ("alpha", "beta"), script: Script = right, **changes: Any
+    folder: Path,
+    *,
+    models: Sequence[Any] = ("alpha", "beta"),
+    script: Script = right,
+    api_key: str | None = None,
+    **changes: Any,
 ) -> AsyncIterator[Bench]:
     """A server with an executor working in this process, so that nothing is spawned."""
-    async with FakeServer(models, script) as fake:
+    async with FakeServer(models, script, api_key=api_key) as fake:
         holder = AppHolder(settings_in(folder, **changes), inside_doors())
         try:
             bench = Bench(holder, build_server(holder), fake)

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from llmbench_mcp.testing.fake_server import FakeServer
-from tests.mcp.bench import Era, open_bench
+import pytest
+
+from llmbench_mcp.testing.fake_server import FakeServer, Received
+from llmbench_mcp.testing.replies import Reply, error_reply
+from tests.mcp.bench import Era, open_bench, right
+
+KEY = "sk-test-0123456789abcdef"
 
 
 async def test_an_endpoint_is_added_and_listed(tmp_path: Path, era: Era) -> None:
@@ -47,11 +53,34 @@ async def test_what_cannot_be_added_is_told_with_what_to_do(tmp_path: Path, era:
         assert (await client.call("endpoint_list"))["total"] == 0
 
 
-async def test_a_credential_is_shown_by_reference_only(tmp_path: Path, era: Era) -> None:
+async def test_a_credential_is_used_and_shown_by_reference_only(
+    tmp_path: Path, era: Era, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def echoes_the_key(request: Received) -> Reply | str | None:
+        if right(request) == "4":
+            return error_reply(400, f"You sent {request.headers['authorization']}")
+        return request.headers["authorization"]
+
+    monkeypatch.setenv("LLMBENCH_KEY_TEST", KEY)
+    async with open_bench(tmp_path, script=echoes_the_key, api_key=KEY) as bench, bench.client(era) as client:
+        told = await client.refused("endpoint_add", url=bench.fake.url)
+        assert "credential_ref" in told
+        added = await client.call("endpoint_add", url=bench.fake.url, credential_ref="env:LLMBENCH_KEY_TEST")
+        listed = await client.call("endpoint_list", detail="detailed")
+        assert listed["endpoints"][0]["credential"] == "env:LLMBENCH_KEY_TEST"
+        found = await client.call("models_discover")
+        started = await client.call("run_start", models=["alpha"], suites=["sums"], endpoint=added["name"])
+        status = await client.finish(started["run_id"])
+        results = await client.call("run_results", run_id=started["run_id"], detail="detailed")
+        answer = await client.call("run_results", run_id=started["run_id"], attempt=1, include_completion=True)
+        assert "untrusted_completion" in answer
+    assert KEY not in json.dumps([added, listed, found, started, status, results, answer])
+
+
+async def test_a_credential_that_leads_to_nothing_is_told(tmp_path: Path, era: Era) -> None:
     async with open_bench(tmp_path) as bench, bench.client(era) as client:
-        await client.call("endpoint_add", url=bench.fake.url, credential_ref="env:LLMBENCH_KEY_X")
-        (row,) = (await client.call("endpoint_list"))["endpoints"]
-        assert row["credential"] == "env:LLMBENCH_KEY_X"
+        told = await client.refused("endpoint_add", url=bench.fake.url, credential_ref="env:LLMBENCH_KEY_UNSET")
+        assert "LLMBENCH_KEY_UNSET is not set" in told
 
 
 async def test_endpoints_come_in_pages(tmp_path: Path, era: Era) -> None:

@@ -53,6 +53,11 @@ def test_outside_text_in_an_error_is_escaped_and_cut() -> None:
     assert len(told) <= 1_500
 
 
+def test_what_looks_like_a_key_is_not_told() -> None:
+    told = explain(errors.ServerFault("http://127.0.0.1/?api_key=sk-0123456789 refused Bearer abcdef0123456789."))
+    assert "0123456789" not in told
+
+
 def test_a_bug_is_logged_and_hidden(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         told = str(tool_error("run_start", ValueError("inner detail"), []))

@@ -25,8 +25,8 @@ class OneCpu:
         return [Device("cpu", "Imagined CPU", "cpu", 16 * 10**9, 4 * 10**9)]
 
 
-def refuse_credentials(reference: str, by_agent: bool) -> None:
-    raise InputError(f"No credential is known here: {reference}")
+def refuse_credentials(ref: str, by_agent: bool) -> None:
+    raise InputError(f"No credential is known here: {ref}")
 
 
 def settings_in(folder: Path, **changes: object) -> Settings:

@@ -5,7 +5,9 @@ outcome are plain data (see :mod:`llmbench_validators.wire`):
 
 job: ``code``, ``function``, ``imports``, ``setup``, ``mode``, ``timeout_s``, ``memory_mb``, ``stages`` =
 list of ``{name, tests: [{args, kwargs, expected}], code: str | None, secret: bool}``.
-outcome: ``{stages: {name: (passed, total)}, failure, findings, recycle}`` or ``{spec_error}`` or ``{fault}``.
+A job with ``calls`` (list of ``[args, kwargs]``) instead of stages and setup asks for the values alone.
+outcome: ``{stages: {name: (passed, total)}, failure, findings, recycle}``, ``{values: [(good, value)]}``,
+``{spec_error}`` or ``{fault}``.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import types
 from typing import Any
 
 from llmbench_validators import asserts, compare, probe, show, wire
-from llmbench_validators.session import Candidate, CandidateFailed, ParentGone, Reply, WarmZygote
+from llmbench_validators.runner import Runner
+from llmbench_validators.session import CandidateFailed, ParentGone, Reply, WarmZygote
 from llmbench_validators.types import SandboxFault, ValidationSpecError
 
 MAX_JOB = 64 << 20
@@ -50,7 +53,7 @@ def _serve(control: socket.socket, zygote: WarmZygote) -> None:
         job = wire.decode(wire.receive(control, MAX_JOB))
         outcome: dict[str, Any]
         try:
-            outcome = _Grading(job, zygote, control).run()
+            outcome = _evaluated(job, zygote, control) if "calls" in job else _Grading(job, zygote, control).run()
         except ValidationSpecError as exc:
             outcome = {"spec_error": str(exc)}
         except SandboxFault as exc:
@@ -65,9 +68,7 @@ class _Grading:
 
     def __init__(self, job: dict[str, Any], zygote: WarmZygote, parent: socket.socket) -> None:
         self._job = job
-        self._zygote = zygote
-        self._parent = parent
-        self._candidate: Candidate | None = None
+        self._runner = Runner(job, zygote, parent, len(job["stages"]))
         self._failure: str | None = None
         self._findings: list[str] = []
         self._recycle = False
@@ -76,24 +77,26 @@ class _Grading:
         try:
             stages = {stage["name"]: self._stage(stage) for stage in self._job["stages"]}
         finally:
-            self._drop()
+            self._runner.drop()
+        if self._runner.note:
+            self._findings.append(f"after the definition the code ended with {self._runner.note}")
         return {
             "stages": stages,
             "failure": self._failure,
-            "findings": self._findings[:_MAX_FINDINGS],
+            "findings": [show.line(finding) for finding in self._findings[:_MAX_FINDINGS]],
             "recycle": self._recycle,
         }
 
     def _stage(self, stage: dict[str, Any]) -> tuple[int, int]:
-        results: list[asserts.Failure | None] = []
+        self._runner.restart_clock()
+        results = self._declared(stage)
         try:
-            if self._candidate is not None:
-                self._candidate.limit(self._job["timeout_s"])
-            results = self._declared(stage)
-            results += self._coded(stage, dead=any(failure and failure.fatal for failure in results))
+            results += self._coded(stage, next((failure for failure in results if failure and failure.fatal), None))
         except _TestsTooSlow:
             self._recycle = True
-            results += self._all_failed(stage, asserts.Failure("timeout", "the tests took too long"), len(results))
+            self._runner.drop()
+            failure = asserts.Failure("timeout", "the tests themselves took too long", fatal=True)
+            results += [failure] * asserts.count(stage["code"], self._job["function"])
         self._report(stage, results)
         return sum(failure is None for failure in results), len(results)
 
@@ -112,13 +115,6 @@ class _Grading:
             which = f"test {numbers[0]}" if len(numbers) == 1 else f"tests {numbers[0]}-{numbers[-1]}"
             self._findings.append(f"{stage['name']} {which}: {failure.text}")
 
-    def _all_failed(self, stage: dict[str, Any], failure: asserts.Failure, done: int) -> list[Any]:
-        return [failure] * (self._size(stage) - done)
-
-    def _size(self, stage: dict[str, Any]) -> int:
-        coded = asserts.count(stage["code"], self._job["function"]) if stage["code"] else 0
-        return len(stage["tests"]) + coded
-
     # --- declared tests
 
     def _declared(self, stage: dict[str, Any]) -> list[asserts.Failure | None]:
@@ -133,51 +129,44 @@ class _Grading:
     def _one(self, test: dict[str, Any]) -> asserts.Failure | None:
         shown = show.call(self._job["function"], test["args"], test["kwargs"])
         try:
-            reply = self._call(wire.encode(test["args"]), wire.encode(test["kwargs"]))
+            reply = self._runner.call(wire.encode(test["args"]), wire.encode(test["kwargs"]))
         except CandidateFailed as exc:
-            self._drop()
             return asserts.Failure(exc.word, f"{shown} {exc.text}".strip(), fatal=exc.word in _HOPELESS)
         return _judged(reply, test["expected"], self._job["mode"], shown)
 
     # --- test code
 
-    def _coded(self, stage: dict[str, Any], *, dead: bool) -> list[asserts.Failure | None]:
+    def _coded(self, stage: dict[str, Any], fatal: asserts.Failure | None) -> list[asserts.Failure | None]:
         if not stage["code"]:
             return []
         function = self._job["function"]
-        total = asserts.count(stage["code"], function)
-        if dead:
-            return [asserts.Failure("timeout", "not run")] * total
         try:
-            is_async = self._ready().is_async
+            is_async = fatal is None and self._runner.ready().is_async
         except CandidateFailed as exc:
-            self._drop()
-            return [asserts.Failure(exc.word, exc.text, fatal=True)] * total
-        proxy = asserts.Proxy(function, self._call)
+            fatal = asserts.Failure(exc.word, exc.text, fatal=True)
+        if fatal is not None:
+            return [fatal] * asserts.count(stage["code"], function)
+        proxy = asserts.Proxy(function, self._runner.call)
         with _processor_limit(self._job["timeout_s"]):
             return asserts.run(stage["code"], self._job["setup"], function, proxy, is_async=is_async)
 
-    # --- the candidate
 
-    def _ready(self) -> Candidate:
-        if self._candidate is None:
-            job = self._job
-            seconds = int(job["timeout_s"] * (len(job["stages"]) + 1)) + 2
-            candidate = Candidate(self._zygote, (job["memory_mb"] << 20, seconds), self._parent)
-            self._candidate = candidate
-            candidate.limit(job["timeout_s"])
-            candidate.load(job["code"], job["function"], job["imports"])
-            if candidate.note:
-                self._findings.append(f"after the definition the code ended with {candidate.note}")
-        return self._candidate
+def _evaluated(job: dict[str, Any], zygote: WarmZygote, parent: socket.socket) -> dict[str, Any]:
+    """What the code returns for each of the job's calls: ``(True, value)``, or ``(False, None)`` for a failure."""
+    runner = Runner(job, zygote, parent, 1)
+    try:
+        return {"values": [_value(runner, args, kwargs) for args, kwargs in job["calls"]]}
+    finally:
+        runner.drop()
 
-    def _call(self, args: Any, kwargs: Any) -> Reply:
-        return self._ready().call(args, kwargs)
 
-    def _drop(self) -> None:
-        candidate, self._candidate = self._candidate, None
-        if candidate is not None:
-            candidate.end()
+def _value(runner: Runner, args: Any, kwargs: Any) -> tuple[bool, Any]:
+    runner.restart_clock()
+    try:
+        reply = runner.call(wire.encode(args), wire.encode(kwargs))
+    except CandidateFailed:
+        return False, None
+    return (True, reply.value) if reply.word is None else (False, None)
 
 
 # Failures after which calling again would only cost the same time or fail in the same way.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from llmbench_validators import coding_spec, extraction, repair, sandbox
+from llmbench_validators import coding_spec, extraction, repair, sandbox, show
 from llmbench_validators.coding_spec import CodingSpec, Test
 from llmbench_validators.types import Completion, Stage, Verdict
 
@@ -46,7 +46,7 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
 
 def _unrun(found: extraction.Extraction) -> Verdict:
     failure = found.failure or "no_code"
-    reason = _EXPLAINED.get(failure) or f"the code does not parse: {repair.why_not(found.code)}"
+    reason = _EXPLAINED.get(failure) or show.line(f"the code does not parse: {repair.why_not(found.code)}")
     return Verdict(
         passed=False,
         score=0.0,

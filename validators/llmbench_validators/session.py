@@ -19,6 +19,8 @@ _DEATH_GRACE_S = 1.0
 _STRETCH = 4.0
 """A stage may take this many times its limit in wall time when the machine, not the candidate, is the cause."""
 _CONFINEMENT_FAILED, _OUT_OF_MEMORY = 71, 70
+_CALL_WORDS = frozenset({"runtime_error", "blocked", "memory_limit"})
+_LOAD_WORDS = _CALL_WORDS | {"syntax_error", "import_error", "missing_function"}
 _SIGNAL_WORDS = {signal.SIGXCPU: "timeout", signal.SIGKILL: "memory_limit", signal.SIGXFSZ: "output_limit"}
 
 
@@ -137,7 +139,10 @@ class Candidate:
         """Run the answer's code. Raises CandidateFailed."""
         reply = self._exchange({"code": code, "function": function, "imports": imports})
         if "failed" in reply:
-            raise CandidateFailed(_text(reply, "failed"), _text(reply, "text"))
+            word = _text(reply, "failed")
+            raise CandidateFailed(word if word in _LOAD_WORDS else "runtime_error", _text(reply, "text"))
+        if "ready" not in reply:
+            raise self._forged()
         self.is_async, self.note = bool(reply.get("async")), _text(reply, "note")
 
     def call(self, args: Any, kwargs: Any) -> Reply:
@@ -147,16 +152,14 @@ class Candidate:
             try:
                 return Reply(value=wire.decode(reply["value"]))
             except (wire.Malformed, RecursionError) as exc:
-                raise CandidateFailed("cheating", "sent a forged reply") from exc
+                raise self._forged() from exc
         if "odd" in reply:
             return Reply(word="wrong_answer", text=f"returned a {_text(reply, 'odd')} object, which is no plain data")
         if "large" in reply:
             return Reply(word="output_limit", text="returned a value that is too large or too deep")
-        name = _text(reply, "raised")
-        text = _text(reply, "text")
-        word = reply.get("word")
-        word = word if word in {"runtime_error", "blocked", "memory_limit"} else "runtime_error"
-        return Reply(None, word, f"raised {name}: {text}" if text else f"raised {name}", name, _text(reply, "kin"))
+        if "raised" not in reply:
+            raise self._forged()
+        return _raised(reply)
 
     def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -169,11 +172,15 @@ class Candidate:
         except (wire.Closed, OSError):
             raise self._death() from None
         except (wire.TooLarge, wire.Malformed):
-            reply = None
+            raise self._forged() from None
         if not isinstance(reply, dict):
-            self.end()
-            raise CandidateFailed("cheating", "wrote to the result channel")
+            raise self._forged()
         return reply
+
+    def _forged(self) -> CandidateFailed:
+        """The process is ended: its code wrote to the channel that only our side of it should use."""
+        self.end()
+        return CandidateFailed("cheating", "wrote to the result channel")
 
     def _wait(self) -> None:
         """Until the candidate has something to read. Raises CandidateFailed when its time is over."""
@@ -249,6 +256,16 @@ def _run_queue_wait(pid: int) -> float:
             return int(table.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return 0.0
+
+
+def _raised(reply: dict[str, Any]) -> Reply:
+    name, text, word = _text(reply, "raised"), _text(reply, "text"), _text(reply, "word")
+    return Reply(
+        word=word if word in _CALL_WORDS else "runtime_error",
+        text=f"raised {name}: {text}" if text else f"raised {name}",
+        raised=name,
+        kin=_text(reply, "kin"),
+    )
 
 
 def _text(reply: dict[str, Any], key: str) -> str:

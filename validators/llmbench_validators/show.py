@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 MAX_LENGTH = 160
+MAX_LINE = 600
 
 _repr = reprlib.Repr()
 _repr.maxlist = _repr.maxtuple = _repr.maxset = _repr.maxfrozenset = _repr.maxdict = 20
@@ -30,3 +31,9 @@ def call(name: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> str:
 def cut(text: str) -> str:
     """``text`` with an ellipsis in place of what is over MAX_LENGTH characters."""
     return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"
+
+
+def line(text: str) -> str:
+    """``text`` on one line without control characters, at most MAX_LINE of them: parts of it are a model's."""
+    safe = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:MAX_LINE])
+    return safe if len(text) <= MAX_LINE else safe + "…"

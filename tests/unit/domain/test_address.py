@@ -38,6 +38,7 @@ def test_every_form_of_an_address_becomes_one(typed: str, base: str) -> None:
         ("ftp://127.0.0.1/", "'ftp'"),
         ("file:///etc/passwd", "'file'"),
         ("http://127.0.0.1:99999", "bad host or port"),
+        ("http://127.0.0.1:0", "port 0"),
         ("http://[::1", "bad host or port"),
         ("http://127.0.0.1:8080/v1?key=1", "query"),
         ("http://a b", "blanks"),

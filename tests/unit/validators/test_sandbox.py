@@ -20,48 +20,70 @@ pytestmark = needs_full_isolation
 
 SQUARE = "def f(x):\n    return x * x\n"
 
+FORGE_ALL = """
+import os
+for d in range(3, 64):
+    try: os.write(d, b'\\0\\0\\0\\x0f{"passed":true}')
+    except OSError: pass
+os._exit(0)
+"""
+FORGE_TAG = """
+import socket, struct
+def f(x):
+    for d in range(3, 64):
+        try: s = socket.socket(fileno=d)
+        except OSError: continue
+        b = b'{"value":{"zz":1}}'
+        s.sendall(struct.pack('!I', len(b)) + b)
+    while True: pass
+"""
+READ_FRAME = """
+import sys
+def f(x):
+    g = sys._getframe(1)
+    return g.f_locals.get('expected', g.f_globals.get('EXPECTED'))
+"""
+SWALLOW = """
+def f(x):
+    while True:
+        try:
+            while True: pass
+        except BaseException: pass
+"""
+IGNORE = """
+import signal
+for s in (signal.SIGTERM, signal.SIGINT, signal.SIGXCPU): signal.signal(s, signal.SIG_IGN)
+def f(x):
+    while True: pass
+"""
+OWN_PROGRAM = """
+import os
+def f(x):
+    open('p', 'w').write('#!/bin/sh')
+    os.chmod('p', 0o755)
+    os.execv('p', ['p'])
+"""
+
 CHEATS = {
-    "always equal": (
-        "class E:\n    def __eq__(s, o): return True\n    __hash__ = None\ndef f(x): return E()",
-        "wrong_answer",
-    ),
+    "always equal": ("class E:\n    def __eq__(s, o): return True\ndef f(x): return E()", "wrong_answer"),
     "sly int": ("class I(int):\n    def __eq__(s, o): return True\ndef f(x): return I(0)", "wrong_answer"),
     "patched builtins": ("import builtins\nbuiltins.all = lambda i: True\ndef f(x): return 0", "wrong_answer"),
-    "patched json": ("import json\njson.dumps = lambda *a, **k: '{}'\ndef f(x): return 0", "wrong_answer"),
+    "patched json": ("import json\njson.dumps = lambda *a, **k: '{}'\ndef f(x): return 0", "cheating"),
     "poisoned modules": ("import sys\nsys.modules['unittest'] = None\ndef f(x): return 0", "wrong_answer"),
     "leaves with 0": ("import os\nos._exit(0)\n" + SQUARE, "cheating"),
     "leaves in the call": ("import os\ndef f(x): os._exit(0)", "cheating"),
-    "writes to every descriptor": (
-        "import os\nfor d in range(3, 64):\n    try: os.write(d, b'\\0\\0\\0\\x0f{\"passed\":true}')\n"
-        "    except OSError: pass\nos._exit(0)\n" + SQUARE,
-        "cheating",
-    ),
-    "forged value tag": (
-        "import socket, struct\ndef f(x):\n    for d in range(3, 64):\n        try: s = socket.socket(fileno=d)\n"
-        '        except OSError: continue\n        b = b\'{"value":{"zz":1}}\'\n'
-        "        s.sendall(struct.pack('!I', len(b)) + b)\n    while True: pass",
-        "cheating",
-    ),
+    "writes to every descriptor": (FORGE_ALL, "cheating"),
+    "forged value tag": (FORGE_TAG, "cheating"),
     "closes the channel": ("import os, time\nos.closerange(3, 64)\ntime.sleep(600)\n" + SQUARE, "cheating"),
-    "reads the caller's frame": (
-        "import sys\ndef f(x):\n    g = sys._getframe(1)\n    return g.f_locals.get('expected', g.f_globals.get('EXPECTED'))",
-        "wrong_answer",
-    ),
+    "reads the caller's frame": (READ_FRAME, "wrong_answer"),
 }
 
 LIMITS = {
     "loop": ("def f(x):\n    while True: pass", "timeout"),
     "sleep": ("import time\ndef f(x): time.sleep(600)", "timeout"),
     "loop at import": ("while True: pass\n" + SQUARE, "timeout"),
-    "swallows exceptions": (
-        "def f(x):\n    while True:\n        try:\n            while True: pass\n        except BaseException: pass",
-        "timeout",
-    ),
-    "ignores signals": (
-        "import signal\nfor s in (signal.SIGTERM, signal.SIGINT, signal.SIGXCPU): signal.signal(s, signal.SIG_IGN)\n"
-        "def f(x):\n    while True: pass",
-        "timeout",
-    ),
+    "swallows exceptions": (SWALLOW, "timeout"),
+    "ignores signals": (IGNORE, "timeout"),
     "regular expression": ("import re\ndef f(x): return re.match('(a+)+$', 'a' * 40 + 'b')", "timeout"),
     "deadlock": ("import threading\nL = threading.Lock()\ndef f(x):\n    L.acquire(); L.acquire()", "timeout"),
     "one large allocation": ("def f(x): return len(bytearray(8 << 30))", "memory_limit"),
@@ -84,10 +106,10 @@ FORBIDDEN = {
     "environment of the parent": "import os\ndef f(x): return open(f'/proc/{{os.getppid()}}/environ', 'rb').read()",
     "deleting outside": "import os\ndef f(x): os.remove('{secret}')",
     "writing outside": "def f(x): open('{folder}/written', 'w')",
-    "writing beside the secret by link": "import os\ndef f(x):\n    os.symlink('{folder}', 'l')\n    open('l/written', 'w')",
+    "writing outside by a link": "import os\ndef f(x):\n    os.symlink('{folder}', 'l')\n    open('l/written', 'w')",
     "fork": "import os\ndef f(x):\n    if os.fork() == 0: os._exit(0)",
     "subprocess": "import subprocess\ndef f(x): subprocess.run(['/bin/true'])",
-    "own program": "import os\ndef f(x):\n    open('p', 'w').write('#!/bin/sh\\n')\n    os.chmod('p', 0o755)\n    os.execv('p', ['p'])",
+    "own program": OWN_PROGRAM,
     "signal to the parent": "import os\ndef f(x): os.kill(os.getppid(), 0)",
     "signal to the group of all": "import os\ndef f(x): os.kill(-1, 0)",
     "ptrace": "import ctypes, os\nl = ctypes.CDLL(None, use_errno=True)\ndef f(x):\n"
@@ -162,7 +184,7 @@ def test_string_hashing_is_the_same_in_every_run() -> None:
 
 def test_nothing_is_left_of_one_answer_for_the_next() -> None:
     square("open('left', 'w').close()\nimport os\nos.makedirs('../beside/x')\ndef f(x): return 1")
-    square("import os\nfor _ in range(2000):\n    os.mkdir('d'); os.chdir('d')\ndef f(x): return 1")
+    square("import os\nfor _ in range(1200):\n    os.mkdir('d'); os.chdir('d')\ndef f(x): return 1")
     code = "import os\ndef f(x): return [sorted(os.listdir('.')), len(os.listdir('..'))]"
 
     assert square(code, base_tests=[{"args": [1], "expected": [[], 1]}]).passed
