@@ -35,6 +35,9 @@ def execute(call: Invocation) -> int:
     """Run the command that the arguments name; returns its exit code."""
     _quiet_libraries()
     _forgive_encodings()
+    if any("\udc80" <= char <= "\udcff" for word in call.argv for char in word):
+        failures.tell("usage", "The arguments hold bytes that are not text.", f"See: {PROGRAM} --help", call.as_json)
+        return exit_codes.USAGE
     try:
         code = build()(args=list(call.argv), prog_name=PROGRAM, standalone_mode=False, obj=Session(call))
     except typer.Abort:

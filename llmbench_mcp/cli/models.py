@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from llmbench_mcp.cli import exit_codes
-from llmbench_mcp.cli.session import session
+from llmbench_mcp.cli.session import MOST, session
 from llmbench_mcp.cli.usage import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def list_models(
     text: Annotated[str | None, typer.Option(help="Only names, families or quantisations with this in them.")] = None,
     endpoint: Annotated[str | None, typer.Option(help="Only models offered there.")] = None,
     status: Annotated[str | None, typer.Option(help="Only this status, e.g. new, active.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 200,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many to show.")] = 200,
 ) -> None:
     """List the models known, with where they are offered and assigned."""
     from llmbench_mcp.services.models import ModelFilter

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from llmbench_mcp.cli import figures, output
-from llmbench_mcp.cli.session import Session, session
+from llmbench_mcp.cli.session import MOST, Session, session
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,9 +24,9 @@ def results(  # noqa: PLR0913 - a command has one parameter per option
     failure: Annotated[str | None, typer.Option(help="Only this failure, e.g. wrong_answer.", metavar="WORD")] = None,
     model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
     suite: Annotated[str | None, typer.Option(help="Only this suite.")] = None,
-    attempt: Annotated[int | None, typer.Option(help="Show this one with the answer.", metavar="N")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 100,
-    offset: Annotated[int, typer.Option(min=0, help="How many to skip.")] = 0,
+    attempt: Annotated[int | None, typer.Option(max=MOST, help="Show this one with the answer.", metavar="N")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many to show.")] = 100,
+    offset: Annotated[int, typer.Option(min=0, max=MOST, help="How many to skip.")] = 0,
 ) -> None:
     """List the attempts of a run, or show one with what the model answered."""
     from llmbench_mcp.cli import shapes, tables

@@ -10,7 +10,7 @@ import typer
 from llmbench_mcp.cli.run_results import results
 from llmbench_mcp.cli.run_start import start
 from llmbench_mcp.cli.run_view import is_clean, render_run
-from llmbench_mcp.cli.session import session
+from llmbench_mcp.cli.session import MOST, session
 
 if TYPE_CHECKING:
     from llmbench_mcp.app import App
@@ -57,8 +57,8 @@ def cancel(context: typer.Context, run_id: Annotated[str, typer.Argument(metavar
 
 def list_runs(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
-    offset: Annotated[int, typer.Option(min=0, help="How many of the newest to skip.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many to show.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, max=MOST, help="How many of the newest to skip.")] = 0,
 ) -> None:
     """List the runs, newest first."""
     from llmbench_mcp.cli import shapes, tables

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MOST = 1_000_000
+"""The largest number that a paging option takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Session:

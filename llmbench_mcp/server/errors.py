@@ -71,7 +71,7 @@ def tool_error(tool: str, error: Exception, arguments: Sequence[str]) -> ToolErr
         error: what was raised, perhaps wrapped by the SDK.
         arguments: the names the tool takes.
     """
-    cause = error.__cause__ if isinstance(error, ToolError) and error.__cause__ is not None else error
+    cause = _cause(error)
     if isinstance(cause, domain.BenchError):
         return ToolError(explain(cause))
     if isinstance(cause, ValidationError) and type(error) is ToolError:
@@ -80,6 +80,16 @@ def tool_error(tool: str, error: Exception, arguments: Sequence[str]) -> ToolErr
         return cause
     _LOG.error("unexpected error in %s", tool, exc_info=cause)
     return ToolError(f"Internal error in {tool}; it was logged. Please report it to the maintainers.")
+
+
+def _cause(error: Exception) -> BaseException:
+    """What was raised first: without the SDK's wrapping and without task groups'."""
+    cause: BaseException = error
+    if isinstance(error, ToolError) and error.__cause__ is not None:
+        cause = error.__cause__
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    return cause
 
 
 def _problems(error: ValidationError) -> str:

@@ -128,6 +128,11 @@ def test_a_model_without_assignment_is_not_run(cli: Cli, ready: FakeServer) -> N
     assert (said.code, said.json["error"]["kind"]) == (exit_codes.FAILED, "conflict")
 
 
+def test_without_results_the_leaderboard_says_how_to_get_some(cli: Cli) -> None:
+    assert cli("leaderboard", "--json").json == {"suites_with_results": []}
+    assert "run start" in cli("leaderboard").out
+
+
 @pytest.mark.parametrize("command", ["status", "results", "cancel"])
 def test_an_unknown_run_is_told(cli: Cli, command: str) -> None:
     said = cli("run", command, "run_nope", "--json")
@@ -138,7 +143,9 @@ def test_interrupting_the_wait_leaves_the_run_on_and_says_how_to_stop_it(
     cli: Cli, ready: FakeServer, data_dir: Path
 ) -> None:
     with held(ready) as asked:
-        waiting = spawn(data_dir, "run", "start", "--model", "[red]alpha", "--suite", SUITE, "--wait")
+        both = ("--suite", SUITE, "--suite", "coding_smoke")
+        weak = {"LLMBENCH_ALLOW_WEAK_SANDBOX": "1"}
+        waiting = spawn(data_dir, "run", "start", "--model", "[red]alpha", *both, "--wait", **weak)
         assert asked.wait(60)
         waiting.send_signal(signal.SIGINT)
         said = finish(waiting)
@@ -150,6 +157,8 @@ def test_interrupting_the_wait_leaves_the_run_on_and_says_how_to_stop_it(
         assert f"run cancel {run['id']}" in said.err
         cancelled = cli("run", "cancel", run["id"], "--json").json["run"]
         assert cancelled["state"] == "cancelled"
+    assert sorted(cli("leaderboard", "--json").json["suites_with_results"]) == ["coding_smoke", SUITE]
+    assert "Several suites have results" in cli("leaderboard").out
     assert cli("run", "status", run["id"], "--wait", "1").code == exit_codes.RUN_NOT_CLEAN
     assert cli("run", "status", run["id"]).code == exit_codes.OK
 

@@ -6,11 +6,13 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.server.mcpserver import MCPServer
 from mcp.types import METHOD_NOT_FOUND, EmptyResult, PingRequest
 
+from llmbench_mcp.app import open_app
 from llmbench_mcp.server.build import build_server
 from llmbench_mcp.server.holder import AppHolder
 from tests.mcp.bench import BenchClient, Era, inside_doors, open_bench, settings_in
@@ -109,6 +111,22 @@ async def test_the_app_outlives_connections_and_opens_once(tmp_path: Path, era: 
             async with bench.client(era) as client:
                 await client.call("endpoint_list")
         assert await bench.app() is app
+
+
+async def test_calls_at_the_same_time_open_one_app(tmp_path: Path, era: Era, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+
+    def counting(*arguments: Any) -> Any:
+        opened.append(arguments)
+        return open_app(*arguments)
+
+    monkeypatch.setattr("llmbench_mcp.app.open_app", counting)
+    holder = AppHolder(settings_in(tmp_path), inside_doors())
+    async with Client(build_server(holder), mode=era) as raw, anyio.create_task_group() as group:
+        for _ in range(8):
+            group.start_soon(BenchClient(raw).call, "endpoint_list")
+    await holder.aclose()
+    assert len(opened) == 1
 
 
 async def test_ping_is_answered(tmp_path: Path, era: Era) -> None:

@@ -66,6 +66,11 @@ def test_a_bug_is_logged_and_hidden(caplog: pytest.LogCaptureFixture) -> None:
     assert "inner detail" in caplog.text
 
 
+def test_an_error_out_of_a_task_group_is_told_as_itself() -> None:
+    group = ExceptionGroup("tasks", [ExceptionGroup("inner", [errors.StorageBusy("Locked.")])])
+    assert str(tool_error("endpoint_list", group, [])) == f"Locked. {NEXT_CALL[errors.StorageBusy]}"
+
+
 def test_a_tool_error_is_told_as_it_is() -> None:
     assert str(tool_error("run_start", ToolError("As it is."), [])) == "As it is."
 

@@ -14,11 +14,13 @@ from typing import Any
 import anyio
 from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
+from mcp import Client, StdioServerParameters
+from mcp.types import EmptyResult, PingRequest
 
 from llmbench_mcp.app import open_app
 from llmbench_mcp.config import Settings
 from llmbench_mcp.testing.fake_server import FakeServer
-from tests.mcp.bench import inside_doors, settings_in
+from tests.mcp.bench import BenchClient, Era, inside_doors, settings_in
 from tests.mcp.test_run_tools import Held
 from tests.support.waiting import until
 
@@ -192,3 +194,15 @@ async def _end_executor(settings: Settings) -> None:
             return not await app.executors.alive()
 
         await until(gone)
+
+
+async def test_both_eras_speak_over_the_streams(tmp_path: Path, era: Era) -> None:
+    settings = settings_in(tmp_path)
+    program = StdioServerParameters(
+        command=sys.executable, args=["-m", "llmbench_mcp"], env=environment(settings, LLMBENCH_READ_ONLY="1")
+    )
+    async with Client(program, mode=era) as raw:
+        await raw.session.send_request(PingRequest(), EmptyResult)
+        client = BenchClient(raw)
+        assert (await client.call("suite_list", suite="sums"))["total"] == 3
+        assert "read-only" in await client.refused("run_cancel", run_id="run_x")

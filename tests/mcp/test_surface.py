@@ -20,6 +20,7 @@ from tests.mcp.bench import Era
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 CHARS_PER_TOKEN = 3.5
+_LISTED: dict[str, dict[str, Tool]] = {}  # building a server takes a moment
 READERS = {
     "endpoint_list",
     "model_list",
@@ -37,8 +38,11 @@ def holder_of(**changes: Any) -> AppHolder:
 
 
 async def tools_of(era: Era = "auto", **changes: Any) -> dict[str, Tool]:
-    async with Client(build_server(holder_of(**changes)), mode=era) as client:
-        return {tool.name: tool for tool in (await client.list_tools()).tools}
+    key = repr((era, changes))
+    if key not in _LISTED:
+        async with Client(build_server(holder_of(**changes)), mode=era) as client:
+            _LISTED[key] = {tool.name: tool for tool in (await client.list_tools()).tools}
+    return _LISTED[key]
 
 
 def wire(tool: Tool) -> dict[str, Any]:

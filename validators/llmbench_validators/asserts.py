@@ -211,20 +211,25 @@ def _compiled(source: str) -> types.CodeType:
 
 @functools.lru_cache(maxsize=256)
 def _steps(test_code: str, function: str) -> tuple[_Step, ...]:
+    body = _parsed(test_code)
+    if _defines_check(body) and not any(_calls_check(node) for node in body):
+        test_code += f"\n{_CHECK}(candidate)\n"
+        body = _parsed(test_code)
+    lines = tuple(test_code.split("\n"))
+    return tuple(_step(node, function, lines) for node in body)
+
+
+def _parsed(test_code: str) -> list[ast.stmt]:
     try:
-        tree = ast.parse(test_code, _FILE)
+        return ast.parse(test_code, _FILE).body
     except (SyntaxError, ValueError, RecursionError) as exc:
         raise ValidationSpecError(f"test_code is no Python: {exc}") from exc
-    body = list(tree.body)
-    if _defines_check(body) and not any(_calls_check(node) for node in body):
-        body += ast.parse(f"{_CHECK}(candidate)").body
-    lines = tuple(test_code.splitlines())
-    return tuple(_step(node, function, lines) for node in body)
 
 
 def _step(node: ast.stmt, function: str, lines: tuple[str, ...]) -> _Step:
     code = compile(ast.Module([node], []), _FILE, "exec", dont_inherit=True)
-    return _Step(code, ast.unparse(node), _is_test(node, function), lines)
+    source = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+    return _Step(code, source, _is_test(node, function), lines)
 
 
 def _is_test(node: ast.stmt, function: str) -> bool:

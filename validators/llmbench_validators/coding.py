@@ -1,23 +1,17 @@
-"""The coding validator: finds the code in an answer, runs it in the sandbox and scores the tests it passes.
-
-Stages and weights: base 0.5, edge 0.2, renormalised over those a task has; hidden tests only take away.
-"""
+"""The coding validator: finds the code in an answer, runs it in the sandbox and scores the tests it passes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from llmbench_validators import coding_spec, extraction, repair, sandbox, show
+from llmbench_validators import coding_spec, extraction, hardcoding, reference, repair, sandbox, scoring, show
 from llmbench_validators.coding_spec import CodingSpec, Test
 from llmbench_validators.types import Completion, Stage, Verdict
 
 VERSION = "1"
 NAME = "coding"
 
-_WEIGHTS = {"base": 0.5, "edge": 0.2}
-_HIDDEN_PENALTY = 0.25
-_CORRECTNESS_SHARE, _ROBUSTNESS_SHARE = 0.5, 0.2
 _LOAD_STAGES = 1
 _STRETCH = 4.0
 _OVERHEAD_S = 60.0
@@ -39,9 +33,10 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
     found = extraction.extract(completion.text, task.function, completion.finish_reason)
     if found.failure is not None:
         return _unrun(found)
-    seconds = (len(_stages(task)) + _LOAD_STAGES) * task.timeout_s * _STRETCH + _OVERHEAD_S
-    outcome, level = sandbox.run(_job(task, found.code), seconds)
-    return _verdict(found, outcome, level)
+    stages = _stages(task)
+    seconds = (len(stages) + _LOAD_STAGES) * task.timeout_s * _STRETCH + _OVERHEAD_S
+    outcome, level = sandbox.run(_job(task, found.code, stages), seconds)
+    return _verdict(task, found, outcome, level)
 
 
 def _unrun(found: extraction.Extraction) -> Verdict:
@@ -62,12 +57,14 @@ def _unrun(found: extraction.Extraction) -> Verdict:
 
 
 def _stages(task: CodingSpec) -> list[dict[str, Any]]:
-    stages = [_stage("base", task.base, task.test_code)]
-    if task.edge:
-        stages.append(_stage("edge", task.edge))
-    if task.hidden:
-        stages.append(_stage("hidden", task.hidden))
-    return stages
+    varied, extremes = reference.generated(task, lambda job, seconds: sandbox.run(job, seconds)[0])
+    stages = [
+        _stage("base", task.base, task.test_code),
+        _stage("random", varied),
+        _stage("edge", (*task.edge, *extremes)),
+        _stage("hidden", task.hidden),
+    ]
+    return [stage for stage in stages if stage["tests"] or stage["code"]]
 
 
 def _stage(name: str, tests: tuple[Test, ...], code: str = "") -> dict[str, Any]:
@@ -75,7 +72,7 @@ def _stage(name: str, tests: tuple[Test, ...], code: str = "") -> dict[str, Any]
     return {"name": name, "tests": declared, "code": code or None, "secret": name == "hidden"}
 
 
-def _job(task: CodingSpec, code: str) -> dict[str, Any]:
+def _job(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "code": code,
         "function": task.function,
@@ -84,39 +81,36 @@ def _job(task: CodingSpec, code: str) -> dict[str, Any]:
         "mode": task.comparison,
         "timeout_s": task.timeout_s,
         "memory_mb": task.memory_mb,
-        "stages": _stages(task),
+        "stages": stages,
     }
 
 
-def _verdict(found: extraction.Extraction, outcome: Mapping[str, Any], level: str) -> Verdict:
+def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[str, Any], level: str) -> Verdict:
     stages = {name: Stage(*counts) for name, counts in outcome["stages"].items()}
-    correctness, robustness = scores(stages)
-    total = (_CORRECTNESS_SHARE * correctness + _ROBUSTNESS_SHARE * robustness) / (
-        _CORRECTNESS_SHARE + _ROBUSTNESS_SHARE
-    )
-    passed = all(stage.passed == stage.total for stage in stages.values())
+    listed = _hardcoded(task, found.code, scoring.rates(stages))
+    marks = scoring.score(stages, listed)
+    correct = all(stage.passed == stage.total for stage in stages.values())
+    severe = listed >= hardcoding.SEVERE
+    findings = list(outcome["findings"])
+    if listed >= hardcoding.SUSPECT:
+        findings.insert(0, "the code lists answers of the visible tests instead of computing them")
     return Verdict(
-        passed=passed,
-        score=1.0 if passed else round(total, 6),
+        passed=correct and not severe,
+        score=marks.total,
         confidence="high",
         validator=NAME,
         version=VERSION,
-        failure=None if passed else outcome["failure"] or "wrong_answer",
-        findings=tuple(outcome["findings"]),
+        failure="hardcoded" if severe else None if correct else outcome["failure"] or "wrong_answer",
+        findings=tuple(findings),
         stages=stages,
-        subscores={"correctness": round(correctness, 6), "robustness": round(robustness, 6)},
+        subscores={"correctness": marks.correctness, "robustness": marks.robustness, "hardcoding": round(listed, 6)},
         graded_text=found.code,
         extractor=found.extractor,
         isolation=level,
     )
 
 
-def scores(stages: Mapping[str, Stage]) -> tuple[float, float]:
-    """Correctness and robustness, each 0 to 1, of the stages that exist."""
-    rates = {name: stage.passed / stage.total for name, stage in stages.items() if stage.total}
-    weights = {name: weight for name, weight in _WEIGHTS.items() if name in rates}
-    correctness = sum(rates[name] * weight for name, weight in weights.items()) / sum(weights.values())
-    if "hidden" in rates:
-        correctness = max(0.0, correctness - _HIDDEN_PENALTY * (1 - rates["hidden"]))
-    beyond = [rate for name, rate in rates.items() if name != "base"]
-    return correctness, sum(beyond) / len(beyond) if beyond else correctness
+def _hardcoded(task: CodingSpec, code: str, rates: Mapping[str, float]) -> float:
+    examples: list[hardcoding.Example] = [(test.args, test.expected) for test in task.base if not test.kwargs]
+    examples += hardcoding.examples_in(task.test_code, task.function)
+    return hardcoding.degree(code, examples, rates.get("base", 0.0), rates.get("random"))

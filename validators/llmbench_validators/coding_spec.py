@@ -55,6 +55,8 @@ class CodingSpec:
     test_code: str
     setup_code: str
     imports: tuple[str, ...]
+    reference: str
+    randomizable: bool
     comparison: str
     timeout_s: float
     memory_mb: int
@@ -78,6 +80,8 @@ def parse(block: Mapping[str, Any]) -> CodingSpec:
         test_code=_text(block, "test_code"),
         setup_code=setup,
         imports=_imports(setup),
+        reference=_text(block, "reference_solution"),
+        randomizable=_randomizable(block),
         comparison=_comparison(block),
         timeout_s=_number(block, "timeout_s", _TIMEOUT_S, (0.1, _MAX_TIMEOUT_S)),
         memory_mb=int(_number(block, "memory_mb", _MEMORY_MB, _MEMORY_RANGE)),
@@ -92,6 +96,16 @@ def _function(block: Mapping[str, Any]) -> str:
     if not isinstance(name, str) or not name.isidentifier():
         raise ValidationSpecError(f"function_name: must be the name of the function to call, not {name!r}")
     return name
+
+
+def _randomizable(block: Mapping[str, Any]) -> bool:
+    """Whether inputs may be varied; the expected values then come from the reference solution."""
+    value = block.get("randomizable", False)
+    if not isinstance(value, bool):
+        raise ValidationSpecError(f"randomizable: must be true or false, not {value!r}")
+    if value and not block.get("reference_solution"):
+        raise ValidationSpecError("randomizable: needs a reference_solution to know the expected values")
+    return value
 
 
 def _comparison(block: Mapping[str, Any]) -> str:

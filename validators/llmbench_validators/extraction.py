@@ -294,9 +294,11 @@ def _joined(pieces: list[_Piece], function: str) -> Extraction:
 
 
 def _with_helpers(main: _Piece, pieces: list[_Piece], function: str) -> str:
+    others = [(number, piece) for number, piece in enumerate(pieces) if piece is not main]
+    if not others:
+        return main.code
     missing = _missing(main.tree)
     chosen: list[tuple[int, str]] = []
-    others = [(number, piece) for number, piece in enumerate(pieces) if piece is not main]
     for number, piece in reversed(others):
         parts = [node for node in piece.tree.body if _is_definition(node) and function not in _bound(node)]
         provided = set[str]().union(*map(_bound, parts)) if parts else set()

@@ -14,11 +14,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+from llmbench_validators.composed import nfc
 
 _SPACE = r"[\s\-\u2010-\u2014_/]+"
 _HYPHEN = r"[\s\-\u2010-\u2014_/]*"
@@ -42,7 +43,7 @@ _CLAUSE_END = re.compile(
 )
 _NEGATION = re.compile(
     r"\b(?:no(?![-\w]| (?:doubt|matter|wonder|(?:later|more|less|fewer|longer) than)\b)"
-    r"|not(?! (?:only|just|merely|simply|least)\b)|cannot|never|neither|nor|none|without|instead of|rather than"
+    r"|not(?! (?:only|just|merely|simply|least)\b)|cannot|never|neither|nor|none|without|unable to|instead of|rather than"
     r"|avoid(?:s|ed|ing)?|skip(?:s|ped|ping)?|omit(?:s|ted|ting)?|exclud(?:e|es|ed|ing)|lack(?:s|ed|ing)?"
     r"|out of scope:|non-?goals:|excluded:|skipped:)(?!\w)|n't\b"
 )
@@ -70,8 +71,7 @@ class Mentions:
 
 def fold(text: str) -> str:
     """``text`` as it is compared."""
-    composed = unicodedata.normalize("NFC", text).casefold()
-    return unicodedata.normalize("NFC", composed).translate(_IGNORED)
+    return nfc(nfc(text).casefold()).translate(_IGNORED)
 
 
 class Sentence:
@@ -158,4 +158,3 @@ def _forms(word: str) -> list[str]:
     if not closed:
         return plural + plain
     return plural + doubled + (plain if len(word) > 3 else [])
-

@@ -15,6 +15,7 @@ GROUP = "llmbench.validators"
 _OWN = {
     "coding": "llmbench_validators.coding:validate",
     "reasoning": "llmbench_validators.reasoning:validate",
+    "tool_use": "llmbench_validators.tool_use:validate",
 }
 
 

@@ -41,7 +41,7 @@ def test_the_package_grades_alone_from_standard_input_to_standard_output() -> No
         "failure": None,
         "validator": "coding",
         "extractor": "fence",
-        "subscores": {"correctness": 1.0, "robustness": 1.0},
+        "subscores": {"correctness": 1.0, "robustness": 1.0, "hardcoding": 0.0},
         "stages": {"base": {"passed": 1, "total": 1}},
         "findings": [],
     }

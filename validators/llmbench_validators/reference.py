@@ -1,0 +1,82 @@
+"""Tests made from a task's reference solution: random variants and boundaries of its own inputs.
+
+The expected values come from the reference solution, which runs in the sandbox like any answer; inputs it does
+not accept are left out. What was computed once is kept for the life of the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llmbench_validators import mutate, wire
+from llmbench_validators.coding_spec import CodingSpec, Test
+
+RANDOM_TESTS = 20
+_KEPT = 512
+_SECONDS_EACH = 1.0
+
+Run = Callable[[dict[str, Any], float], dict[str, Any]]
+Generated = tuple[tuple[Test, ...], tuple[Test, ...]]
+
+_cache: OrderedDict[str, Generated] = OrderedDict()
+_lock = threading.Lock()
+
+
+def generated(task: CodingSpec, run: Run) -> Generated:
+    """Random and boundary tests of ``task``; both empty unless it is randomizable. Raises as ``run`` does."""
+    inputs = [test.args for test in task.base if not test.kwargs]
+    if not task.randomizable or not inputs:
+        return (), ()
+    key = _fingerprint(task)
+    with _lock:
+        if key in _cache:
+            _cache.move_to_end(key)
+            return _cache[key]
+    made = _generate(task, inputs, int(key[:15], 16), run)
+    with _lock:
+        _cache[key] = made
+        while len(_cache) > _KEPT:
+            _cache.popitem(last=False)
+    return made
+
+
+def _fingerprint(task: CodingSpec) -> str:
+    """Changes with everything the tests depend on, and with nothing else: it is the generator's seed too."""
+    inputs = [wire.encode(list(test.args)) for test in task.base]
+    parts = [task.function, task.reference, task.setup_code, inputs]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _generate(task: CodingSpec, inputs: Sequence[tuple[Any, ...]], seed: int, run: Run) -> Generated:
+    variants = mutate.variants(inputs, seed, RANDOM_TESTS)
+    extremes = mutate.boundaries(inputs)
+    calls = [[list(args), {}] for args in (*variants, *extremes)]
+    job = {
+        "code": task.reference,
+        "function": task.function,
+        "imports": list(task.imports),
+        "timeout_s": _SECONDS_EACH,
+        "memory_mb": task.memory_mb,
+        "calls": calls,
+    }
+    values = run(job, 8 * _SECONDS_EACH * len(calls) + 60)["values"]
+    tests = [
+        Test(args, {}, _as_json(value)) if good else None
+        for args, (good, value) in zip((*variants, *extremes), values, strict=True)
+    ]
+    kept, edges = tests[: len(variants)], tests[len(variants) :]
+    return tuple(test for test in kept if test), tuple(test for test in edges if test)
+
+
+def _as_json(value: Any) -> Any:
+    """Tuples as lists, so that these tests ask no more than the ones written down, which cannot hold a tuple."""
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _as_json(item) for key, item in value.items()}
+    return value
