@@ -16,24 +16,31 @@ if TYPE_CHECKING:
     from llmbench_mcp.cli.demo_flow import Outcome
 
 
-def demo(
+def demo(  # noqa: PLR0913 - the arguments are the command's options
     context: typer.Context,
     model: Annotated[Path | None, typer.Option(help="A GGUF file, instead of the default model.")] = None,
     endpoint: Annotated[str | None, typer.Option(help="A server of yours, instead of the embedded one.")] = None,
     model_name: Annotated[str | None, typer.Option(help="Which of that server's models.")] = None,
     suite: Annotated[str, typer.Option(help="What to run; see suites.")] = "smoke",
     ctx: Annotated[int, typer.Option(min=256, help="Context of the embedded server, in tokens.")] = 4096,
+    serve: Annotated[bool, typer.Option("--serve", help="Only serve the model, for your agent to benchmark.")] = False,
 ) -> int:
     """Benchmark a very small model on this machine, or one of yours, and show what came out."""
     if model is not None and endpoint is not None:
         raise UsageError("--model and --endpoint exclude each other.", context)
+    if serve and endpoint is not None:
+        raise UsageError("--serve starts a server of its own and --endpoint names one of yours.", context)
     from llmbench_mcp.cli import demo_report
-    from llmbench_mcp.cli.demo_flow import perform
+    from llmbench_mcp.cli.demo_flow import keep_serving, perform
     from llmbench_mcp.cli.demo_server import Wish
     from llmbench_mcp.cli.run_view import is_clean
 
     here = session(context)
     wish = Wish(suite, model, endpoint, model_name, ctx)
+
+    if serve:
+        here.use(lambda app: keep_serving(app, wish))
+        return exit_codes.OK
 
     async def work(app: App) -> Outcome | None:
         return await perform(app, wish)

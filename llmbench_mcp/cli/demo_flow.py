@@ -50,6 +50,20 @@ async def perform(app: App, wish: Wish) -> Outcome | None:
     return outcome
 
 
+async def keep_serving(app: App, wish: Wish) -> None:
+    """Serve, discover and assign as a demo does, and wait for a signal. Raises as ``perform``."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(_heed_signals, group.cancel_scope)
+        output.note("Starting the server.")
+        async with serving_endpoint(app, wish) as endpoint:
+            model = await _model(app, endpoint, wish.model_name)
+            await app.models.assign(model.id, endpoint.id)
+            output.note(
+                f"Serving {one_line(model.name, 80)} at {endpoint.url}, endpoint {endpoint.name}. Ctrl-C ends it."
+            )
+            await anyio.sleep_forever()
+
+
 async def _heed_signals(scope: anyio.CancelScope) -> None:
     """A closed terminal or a kill takes the server away, too; Ctrl-C cancels by itself."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:

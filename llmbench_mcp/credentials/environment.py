@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 
 from llmbench_mcp.domain.errors import AuthError, InputError
-from llmbench_mcp.domain.text import one_line
 
 MIN_LENGTH = 8
 """Shorter keys are refused: they would turn ordinary words into placeholders when redacted."""
@@ -54,7 +53,7 @@ def check_reference(ref: str, by_agent: bool) -> str:
     found = _REFERENCE.fullmatch(ref)
     if found is None:
         raise InputError(
-            f"{one_line(ref, 20)!r} is not a credential reference.",
+            "That is not a credential reference.",
             "Name an environment variable that holds the key: env:LLMBENCH_KEY_SOMETHING. Never give the key itself.",
         )
     if by_agent and not _FOR_AGENTS.fullmatch(found[1]):

@@ -29,7 +29,7 @@ def next_jobs(
     """At most one job per idle device.
 
     Args:
-        jobs: open jobs.
+        jobs: open jobs; of equals the first goes first.
         busy: devices at work.
         loaded: by device, the model it ran last; its jobs go first so that each model is loaded once.
         waiting: ids of jobs that may not start yet (an outage's pause).
@@ -43,9 +43,9 @@ def next_jobs(
 
 
 def _best(candidates: Sequence[Job], loaded: Loaded | None, now: str) -> Job:
-    def rank(job: Job) -> tuple[float, str, str]:
+    def rank(job: Job) -> tuple[float, str]:
         stays = loaded is not None and _is(job, loaded)
-        return (-effective_priority(job, now) - (SWITCH_ADVANTAGE if stays else 0.0), job.created_at, job.id)
+        return (-effective_priority(job, now) - (SWITCH_ADVANTAGE if stays else 0.0), job.created_at)
 
     first = min(candidates, key=rank)
     same = [job for job in candidates if _is(job, Loaded(first.endpoint_id, first.served_name))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -12,6 +13,8 @@ from llmbench_mcp.domain.attempt import Grade
 from llmbench_mcp.domain.chat import Completion
 from llmbench_mcp.domain.errors import InputError, SetupError, ValidatorFault
 from llmbench_mcp.domain.task import Task
+
+log = logging.getLogger(__name__)
 
 
 class Grader:
@@ -29,6 +32,14 @@ class Grader:
             ValidatorFault: grading failed; not evidence about the model.
         """
         work = _Work(task, completion)
+        try:
+            return await self._run(work)
+        except ValidatorFault as error:
+            # Grading is pure: a sandbox that died under load is worth one more try before the verdict is missing.
+            log.warning("grading %s again: %s", task.id, error)
+            return await self._run(work)
+
+    async def _run(self, work: _Work) -> Grade:
         return await anyio.to_thread.run_sync(work.run, limiter=self._limiter, abandon_on_cancel=True)
 
     async def check(self, tasks: tuple[Task, ...]) -> None:

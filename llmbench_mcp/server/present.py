@@ -35,7 +35,7 @@ def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
-        return {visible(key): _clean(item) for key, item in value.items()}
+        return {visible(key): _clean(item) for key, item in value.items() if item is not None}
     return [_clean(item) for item in value] if isinstance(value, list) else value
 
 

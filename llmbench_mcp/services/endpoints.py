@@ -191,7 +191,9 @@ class Endpoints:
             return found
         names = [endpoint.name for endpoint in await self._store.all()]
         hint = (
-            f"Known endpoints: {', '.join(nearest(key, names))}." if names else "No endpoint is known: call endpoint_add (endpoint add) first."
+            f"Known endpoints: {', '.join(nearest(key, names))}."
+            if names
+            else "No endpoint is known: call endpoint_add (endpoint add) first."
         )
         raise NotFoundError(f"There is no endpoint {one_line(key, 80)!r}.", hint, nearest(key, names))
 

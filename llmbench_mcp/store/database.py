@@ -11,7 +11,7 @@ from typing import Any
 import aiosqlite
 import anyio
 
-from llmbench_mcp.domain.errors import LeaseLost, StorageBusy, StorageError
+from llmbench_mcp.domain.errors import InputError, LeaseLost, StorageBusy, StorageError
 from llmbench_mcp.store.migrate import migrate
 from llmbench_mcp.store.sql import named_queries
 
@@ -154,6 +154,10 @@ def mapped_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise _operational(error, path) from error
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise InputError(
+            "A value cannot be stored: half of a character pair, or a number beyond 64 bits.", "Send another."
+        ) from error
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.IntegrityError):
             raise

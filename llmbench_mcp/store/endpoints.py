@@ -5,7 +5,7 @@ from __future__ import annotations
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import ConflictError
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.store.database import Database, Row
+from llmbench_mcp.store.database import Database, Row, Transaction
 
 
 class EndpointStore:
@@ -27,19 +27,18 @@ class EndpointStore:
     async def insert(self, endpoint: Endpoint) -> None:
         """Store a new one, seen now. Raises ConflictError when its name or URL is taken."""
         async with self._database.transaction() as transaction:
-            for key in (endpoint.name, endpoint.url):
-                if await transaction.all("endpoint_by_key", key):
-                    raise ConflictError(f"An endpoint {key!r} exists already.", "Choose another name or remove it.")
+            await _check_free(transaction, endpoint)
             e = endpoint
             facts = (e.id, e.name, e.url, e.backend, e.device, e.credential_ref, e.concurrency, e.evict)
             seen = (e.added_by, e.server_version, _bit(e.reachable), self._clock.utc_now())
             await transaction.run("endpoint_insert", *facts, *seen)
 
     async def update(self, endpoint: Endpoint) -> None:
-        """Overwrite everything but id and origin of the row; seen now."""
+        """Overwrite all but the id; seen now. Raises ConflictError when another has its name or URL."""
         e = endpoint
         facts = (e.id, e.name, e.url, e.backend, e.device, e.credential_ref, e.concurrency, e.evict)
         async with self._database.transaction() as transaction:
+            await _check_free(transaction, endpoint)
             seen = (e.server_version, _bit(e.reachable), self._clock.utc_now())
             await transaction.run("endpoint_update", *facts, *seen)
 
@@ -62,6 +61,12 @@ class EndpointStore:
                     f"Endpoint {endpoint.name!r} has {row['n']} unfinished jobs.", "Cancel their runs first."
                 )
             await transaction.run("endpoint_delete", endpoint.id)
+
+
+async def _check_free(transaction: Transaction, endpoint: Endpoint) -> None:
+    for key in (endpoint.name, endpoint.url):
+        if any(row["id"] != endpoint.id for row in await transaction.all("endpoint_by_key", key)):
+            raise ConflictError(f"Another endpoint is {key!r} already.", "Choose another name or remove that one.")
 
 
 def _bit(value: bool | None) -> int | None:

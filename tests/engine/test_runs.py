@@ -327,13 +327,15 @@ async def test_a_drained_executor_finishes_what_is_in_flight_and_leaves_the_rest
 
 
 async def test_concurrent_requests_stay_within_the_endpoints_limit(tmp_path: Path) -> None:
-    inside, most = 0, 0
+    inside, most, full = 0, 0, anyio.Event()
 
     async def answer(request: ChatRequest, times: int) -> Completion:
         nonlocal inside, most
         inside += 1
         most = max(most, inside)
-        await anyio.sleep(0.005)
+        if inside == 3:
+            full.set()
+        await full.wait()
         inside -= 1
         return right(request, times)
 

@@ -29,6 +29,14 @@ def test_text_and_structured_content_say_the_same_compactly() -> None:
     assert json.loads(text_of(result)) == result.structured_content
 
 
+def test_what_is_not_known_is_left_out_at_every_depth() -> None:
+    class Loose(BaseModel):
+        facts: dict[str, float | None]
+        number: float | None = None
+
+    assert reply(Loose(facts={"a": None, "b": 1.0})).structured_content == {"facts": {"b": 1.0}}
+
+
 def test_no_control_bidi_or_zero_width_character_leaves_in_any_string_or_key() -> None:
     result = reply(Row(text="a\x1b[31m\u202e\u200b", facts={"\x07": []}))
     assert result.structured_content == {"text": "a\\x1b[31m\\u202e\\u200b", "facts": {"\\x07": []}}

@@ -30,7 +30,8 @@ def refuse_credentials(ref: str, by_agent: bool) -> None:
 
 
 def settings_in(folder: Path, **changes: object) -> Settings:
-    base = Settings(data_dir=folder / "data", cache_dir=folder / "cache", tasks_dir=folder / "tasks")
+    # The lease is long, for FastClock's seconds are short and a loaded machine is slow.
+    base = Settings(folder / "data", folder / "cache", folder / "tasks", lease_s=1000.0)
     return replace(base, **changes)  # type: ignore[arg-type]  # names of fields
 
 

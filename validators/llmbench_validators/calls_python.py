@@ -27,6 +27,7 @@ _LINE = re.compile(r"^[ \t]*`?(?P<call>(?:\[\s*)?(?P<name>[A-Za-z_][\w.]*)\()", 
 _REST = re.compile(r"`?[ \t]*[;,]?[ \t]*(?=\n|$)")
 _KEYWORD = re.compile(r"\s*[A-Za-z_]\w*\s*=[^=]")
 _MAX_BROKEN = 64
+_SHOWN = 400
 
 
 class _NotPlain(ValueError):
@@ -82,16 +83,26 @@ def fenced(text: str, tools: Tools) -> Parsed | None:
     found: Parsed = []
     for block in fences.blocks(text):
         if block.language in _TOOL_FENCES | _PLAIN_FENCES:
-            parsed = calls(block.text, tools) or []
+            parsed = calls(block.text, tools) or _torn(block.text, tools)
             if block.language in _TOOL_FENCES or _offered(parsed, tools):
                 found += parsed
     return found or None
+
+
+def _torn(code: str, tools: Tools) -> Parsed:
+    """What begins as a call of an offered function and is no Python."""
+    match = _LINE.match(code)
+    if match is None or bare_name(match["name"], tools) not in tools or repair.parsed(code) is not None:
+        return []
+    return [Broken(match["name"] + code[match.end() - 1 :][:_SHOWN], "the call does not parse")]
 
 
 def lines(text: str, tools: Tools) -> Parsed | None:
     """The calls of offered functions that stand on lines of their own between prose."""
     found: Parsed = []
     position, broken = 0, 0
+    for block in fences.blocks(text):
+        text = text.replace(block.text, "\n", 1)
     while broken < _MAX_BROKEN and (match := _LINE.search(text, position)) is not None:
         position = match.end()
         if bare_name(match["name"], tools) in tools:
@@ -105,11 +116,12 @@ def _on_line(text: str, match: re.Match[str], tools: Tools) -> tuple[Parsed, int
     end = closing(text, match.start("call"))
     if end is not None and not _REST.match(text, end):
         return [], match.end()
+    named = _KEYWORD.match(text, match.end()) is not None  # without, ``f(city)`` may just be spoken of
     parsed = calls(text[match.start("call") : end], tools) if end is not None else None
-    if parsed is not None:
+    if parsed is not None and (named or all(isinstance(one, Call) for one in parsed)):
         return parsed, end or match.end()
-    if _KEYWORD.match(text, match.end()):
-        return [Broken(text[match.start() : match.start() + 400], "the call does not parse")], end or match.end()
+    if named:
+        return [Broken(text[match.start() : match.start() + _SHOWN], "the call does not parse")], end or match.end()
     return [], match.end()
 
 
@@ -146,7 +158,7 @@ def _call(node: ast.Call, code: str, tools: Tools) -> Call | Broken:
         return Call(name, _arguments(node))
     except (_NotPlain, RecursionError) as exc:
         reason = str(exc) if isinstance(exc, _NotPlain) else "nested too deep"
-        return Broken((ast.get_source_segment(code, node) or code)[:400], reason)
+        return Broken((ast.get_source_segment(code, node) or code)[:_SHOWN], reason)
 
 
 def _arguments(node: ast.Call) -> dict[str, Any]:

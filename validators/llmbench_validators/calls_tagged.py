@@ -22,6 +22,8 @@ _OPEN = re.compile(
     r"|\[(?P<word>TOOL_CALLS)\]"
     r"|<function(?:=|\s+name=)[\"']?(?P<function>[^>\s\"'{]+)[\"']?>"
     r"|<(?:antml:)?invoke\s+name=[\"'](?P<invoke>[^\"'>]+)[\"']>"
+    r"|(?:^|(?<=\n))(?:>>>|Action:[ \t]*|\u273fFUNCTION\u273f:[ \t]*)(?P<label>[\w.\-]+)\s*?"
+    r"(?:\n\s*(?:Action Input|\u273fARGS\u273f):)?\s*(?=\{)"
     r"|\bto=(?P<to>functions\.[\w.\-]+)(?:\s|<\|channel\|>commentary|<\|constrain\|>|json|code)*(?:<\|message\|>)?\s*(?=\{)"
 )
 _CLOSE = re.compile(rf"</(?:tool_calls?|function_calls?|functioncall|tool_code)>|<{_BAR}/?[\w\u2581]+{_BAR}>|</s>|```")
@@ -37,6 +39,14 @@ _PARAMETER = re.compile(r"\s*<(?:antml:)?parameter(?:=|\s+name=)[\"']?([^>\s\"']
 _PARAMETER_END = re.compile(r"</(?:antml:)?parameter>")
 _REGION_END = re.compile(r"\s*</(?:function|(?:antml:)?invoke|tool_call)>")
 _CALL_LIKE = re.compile(r"[{\[<]|[A-Za-z_][\w.]*\(")
+_FORMS = {
+    "to": "harmony",
+    "TOOL_CALLS": "mistral",
+    "tool_call_begin": "kimi",
+    "tool\u2581call\u2581begin": "deepseek",
+    "START_ACTION": "command_r",
+    "label": "react",
+}
 _MAX_BROKEN = 64
 
 _Step = tuple[Parsed, int]
@@ -56,11 +66,12 @@ def find(text: str, tools: Tools) -> Found:
 
 def _form(match: re.Match[str]) -> str:
     group = match.lastgroup or "tag"
-    return match[group] if group in {"tag", "token", "word"} else {"to": "harmony"}.get(group, group)
+    name = match[group] if group in {"tag", "token", "word"} else group
+    return _FORMS.get(name, name)
 
 
 def _region(text: str, match: re.Match[str], tools: Tools) -> _Step:
-    name = match["function"] or match["invoke"] or match["to"]
+    name = match["function"] or match["invoke"] or match["label"] or match["to"]
     if name is None:
         return _unnamed(text, _skip(_LEAD, text, match.end()), tools)
     name, start = bare_name(name, tools), _skip(_LEAD, text, match.end())

@@ -37,6 +37,8 @@ def find(text: str) -> JsonAnswer:
         return _read(found[0].text, "fenced block")
     if found:
         return JsonAnswer(None, text, None, f"{len(found)} fenced blocks could be the JSON; one is wanted")
+    if text.lstrip()[:1] in ("{", "["):
+        return whole
     return JsonAnswer(None, text, None, "the answer is no JSON and has no block of it")
 
 

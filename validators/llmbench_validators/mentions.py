@@ -43,8 +43,8 @@ _CLAUSE_END = re.compile(
 )
 _NEGATION = re.compile(
     r"\b(?:no(?![-\w]| (?:doubt|matter|wonder|(?:later|more|less|fewer|longer) than)\b)"
-    r"|not(?! (?:only|just|merely|simply|least)\b)|cannot|never|neither|nor|none|without|unable to|instead of|rather than"
-    r"|avoid(?:s|ed|ing)?|skip(?:s|ped|ping)?|omit(?:s|ted|ting)?|exclud(?:e|es|ed|ing)|lack(?:s|ed|ing)?"
+    r"|not(?! (?:only|just|merely|simply|least)\b)|cannot|never|neither|nor|none|without|unable to|instead of"
+    r"|rather than|avoid(?:s|ed|ing)?|skip(?:s|ped|ping)?|omit(?:s|ted|ting)?|exclud(?:e|es|ed|ing)|lack(?:s|ed|ing)?"
     r"|out of scope:|non-?goals:|excluded:|skipped:)(?!\w)|n't\b"
 )
 _UNWANTED = (

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from llmbench_validators import folders, launch, wire
 from llmbench_validators.types import SandboxFault
 
 _START_S = 60.0
+_SEND_S = 10.0
 _DEATH_GRACE_S = 1.0
 _STRETCH = 4.0
 """A stage may take this many times its limit in wall time when the machine, not the candidate, is the cause."""
@@ -50,8 +52,16 @@ class Reply:
 class Zygote(Protocol):
     """What a session needs of the process that forks candidates."""
 
-    def order(self, message: dict[str, Any], passed: socket.socket | None = None) -> dict[str, Any]:
-        """Send one order, with a descriptor when ``passed`` is given, and return its answer."""
+    def start(self, limits: dict[str, int], passed: socket.socket) -> None:
+        """Fork a candidate that serves the channel ``passed``; does not wait for it."""
+        ...
+
+    def pid(self) -> int:
+        """The process number of the candidate started last."""
+        ...
+
+    def end(self, grace_s: float) -> dict[str, Any]:
+        """Make sure the candidate is gone: ``status``, ``killed``, ``clean`` as the zygote says them."""
         ...
 
     def clean(self) -> None:
@@ -73,9 +83,26 @@ class WarmZygote:
             raise SandboxFault(f"the sandbox process could not be started: {exc}") from exc
         self._control.settimeout(_START_S)
         self.mechanisms = self._reply()
+        self._pid: int | None = None
 
-    def order(self, message: dict[str, Any], passed: socket.socket | None = None) -> dict[str, Any]:
+    def start(self, limits: dict[str, int], passed: socket.socket) -> None:
         """See :class:`Zygote`. Raises SandboxFault when the process is gone."""
+        self._send({"start": limits}, passed)
+        self._pid = None
+
+    def pid(self) -> int:
+        """See :class:`Zygote`. Raises SandboxFault when the process is gone."""
+        if self._pid is None:
+            self._pid = int(self._reply()["pid"])
+        return self._pid
+
+    def end(self, grace_s: float) -> dict[str, Any]:
+        """See :class:`Zygote`. Raises SandboxFault when the process is gone."""
+        self._send({"end": grace_s})
+        self.pid()
+        return self._reply()
+
+    def _send(self, message: dict[str, Any], passed: socket.socket | None = None) -> None:
         frame = wire.pack(message)
         try:
             if passed is None:
@@ -84,7 +111,6 @@ class WarmZygote:
                 socket.send_fds(self._control, [frame], [passed.fileno()])
         except OSError as exc:
             raise SandboxFault(f"the sandbox process is gone: {exc}") from exc
-        return self._reply()
 
     def _reply(self) -> dict[str, Any]:
         try:
@@ -124,16 +150,15 @@ class Candidate:
         self._parent = parent
         self._channel, theirs = socket.socketpair()
         with theirs:
-            order = {"start": {"memory_bytes": memory_bytes, "cpu_seconds": cpu_seconds}}
-            self._pid = int(zygote.order(order, theirs)["pid"])
+            zygote.start({"memory_bytes": memory_bytes, "cpu_seconds": cpu_seconds}, theirs)
         self._ended: dict[str, Any] | None = None
         self.is_async = False
         self.note = ""
-        self._clock = Clock(self._pid, 0.0)
+        self._clock: Clock | None = None
 
     def limit(self, seconds: float) -> None:
         """Start the clock of the next stage."""
-        self._clock = Clock(self._pid, seconds)
+        self._clock = Clock(self._zygote.pid, seconds, fresh=self._clock is None)
 
     def load(self, code: str, function: str, imports: list[str]) -> None:
         """Run the answer's code. Raises CandidateFailed."""
@@ -163,7 +188,7 @@ class Candidate:
 
     def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            self._channel.settimeout(max(self._clock.seconds, 1.0))  # one send; reading is timed by _wait
+            self._channel.settimeout(_SEND_S)  # reading is timed by _wait
             wire.send(self._channel, request)
             reply = wire.receive(self._channel, wire.MAX_REPLY, self._wait)
         except TimeoutError:
@@ -185,11 +210,13 @@ class Candidate:
     def _wait(self) -> None:
         """Until the candidate has something to read. Raises CandidateFailed when its time is over."""
         watched: list[socket.socket] = [self._channel, *([self._parent] if self._parent else [])]
+        clock = self._clock
+        assert clock is not None, "limit() starts the clock"
         while True:
-            left = self._clock.left()
+            left = clock.left()
             if left <= 0:
                 self.end()
-                raise CandidateFailed("timeout", f"ran longer than {self._clock.seconds:g} s")
+                raise CandidateFailed("timeout", f"ran longer than {clock.seconds:g} s")
             ready, _, _ = select.select(watched, [], [], left)
             if self._parent in ready:
                 raise ParentGone
@@ -216,7 +243,7 @@ class Candidate:
         """Make sure the process is gone; safe to call twice."""
         if self._ended is None:
             self._channel.close()
-            self._ended = self._zygote.order({"end": grace_s})
+            self._ended = self._zygote.end(grace_s)
             if not self._ended["clean"]:
                 self._zygote.clean()
         return self._ended
@@ -233,11 +260,11 @@ class Clock:
     Waiting is field 2 of /proc/PID/schedstat (nanoseconds, Documentation/scheduler/sched-stats.rst).
     """
 
-    def __init__(self, pid: int, seconds: float) -> None:
+    def __init__(self, pid: Callable[[], int], seconds: float, *, fresh: bool) -> None:
         self.seconds = seconds
         self._pid = pid
         self._start = time.monotonic()
-        self._waited = _run_queue_wait(pid) if seconds else 0.0
+        self._waited = 0.0 if fresh else _run_queue_wait(pid())  # a new process has hardly waited yet
 
     def left(self) -> float:
         """Seconds until the stage is over; 0 or less when it is."""
@@ -246,7 +273,7 @@ class Clock:
             return self.seconds - elapsed
         if elapsed >= self.seconds * _STRETCH:
             return 0.0
-        starved = _run_queue_wait(self._pid) - self._waited
+        starved = _run_queue_wait(self._pid()) - self._waited
         return self.seconds - (elapsed - starved)
 
 

@@ -46,7 +46,7 @@ class AttemptRow(Result):
     passed: bool | None = None
     score: float | None = Field(default=None, description="0..1")
     failure: str | None = Field(default=None, description="a word")
-    untrusted_message: str | None = None
+    untrusted_message: str | None = Field(default=None, description="of an error")
     ttft_ms: float | None = None
     e2e_ms: float | None = None
     decode_tps: float | None = None
@@ -162,7 +162,8 @@ def attempt_row(record: AttemptRecord, detail: Detail = "concise") -> AttemptRow
         task=record.task_id,
         repeat=record.repeat,
         state=record.state,
-        untrusted_message=shown_or_none(facts.get("message"), MESSAGE_LIMIT),
+        # Of a graded attempt the message is its first finding, which may quote the model: details only.
+        untrusted_message=shown_or_none(facts.get("message"), MESSAGE_LIMIT) if record.state == "error" else None,
         ttft_ms=ms(facts.get("ttft_s")),
         e2e_ms=ms(facts.get("e2e_s")),
         details=_details(record) if detail == "detailed" else None,

@@ -234,13 +234,17 @@ class OpenHouse:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
-    def order(self, message: dict[str, Any], passed: socket.socket | None = None) -> dict[str, Any]:
-        if passed is not None:
-            serve = "import socket, sys; from llmbench_validators import candidate as c; "
-            serve += "c.serve(socket.socket(fileno=int(sys.argv[1])))"
-            command = [sys.executable, "-c", serve, str(passed.fileno())]
-            self._process = subprocess.Popen(command, pass_fds=[passed.fileno()], cwd=self._folder)
-            return {"pid": self._process.pid}
+    def start(self, limits: dict[str, int], passed: socket.socket) -> None:
+        serve = "import socket, sys; from llmbench_validators import candidate as c; "
+        serve += "c.serve(socket.socket(fileno=int(sys.argv[1])))"
+        command = [sys.executable, "-c", serve, str(passed.fileno())]
+        self._process = subprocess.Popen(command, pass_fds=[passed.fileno()], cwd=self._folder)
+
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def end(self, grace_s: float) -> dict[str, Any]:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
