@@ -82,7 +82,7 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
     async with open_database(settings.database_path) as database:
         endpoint_store = EndpointStore(database, outside.clock)
         lease_store = LeaseStore(database, outside.clock)
-        grader = Grader(allow_weak_sandbox=settings.allow_weak_sandbox)
+        grader = Grader(min_isolation=settings.min_isolation)
         model_store = ModelStore(database, outside.clock)
         suites = Suites(lambda: _load_catalog(settings))
         endpoints = Endpoints(endpoint_store, outside.backends, outside.devices, outside.check_credential, settings)

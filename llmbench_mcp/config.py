@@ -13,6 +13,8 @@ from llmbench_mcp.domain.errors import InputError
 _PREFIX = "LLMBENCH_"
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
+ISOLATION_LEVELS = ("process", "partial", "full")
+"""How well model-written code must be confined to be run at all, weakest first."""
 
 
 def default_data_dir() -> Path:
@@ -39,7 +41,7 @@ class Settings:
     read_only: bool = False
     toolsets: str = "core,manage"
     agent_any_address: bool = False
-    allow_weak_sandbox: bool = False
+    min_isolation: str = "full"
     max_wait_s: float = 45.0
     lease_s: float = 10.0
     idle_exit_s: float = 60.0
@@ -98,6 +100,10 @@ def _parse_bool(name: str, text: str) -> bool:
 
 
 def _checked(settings: Settings) -> Settings:
+    if settings.min_isolation not in ISOLATION_LEVELS:
+        raise InputError(
+            f"{_PREFIX}MIN_ISOLATION is {settings.min_isolation!r}.", f"Use one of: {', '.join(ISOLATION_LEVELS)}."
+        )
     for field in fields(settings):
         value = getattr(settings, field.name)
         numeric = isinstance(value, int | float) and not isinstance(value, bool)

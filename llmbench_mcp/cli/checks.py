@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from llmbench_mcp.cli.invocation import Invocation
+from llmbench_mcp.config import ISOLATION_LEVELS
 from llmbench_mcp.domain.errors import BenchError
 from llmbench_mcp.domain.text import one_line
 
@@ -94,10 +95,10 @@ async def _isolation(settings: Settings) -> Check:
     from llmbench_mcp.scoring.grader import isolation_report
 
     report = await anyio.to_thread.run_sync(isolation_report)
-    return isolation_check(report, settings.allow_weak_sandbox)
+    return isolation_check(report, settings.min_isolation)
 
 
-def isolation_check(report: Mapping[str, Any], weak_allowed: bool) -> Check:
+def isolation_check(report: Mapping[str, Any], required: str) -> Check:
     """How well code written by models is kept away from this machine."""
     level = report["level"]
     if level == "full":
@@ -105,8 +106,8 @@ def isolation_check(report: Mapping[str, Any], weak_allowed: bool) -> Check:
     open_doors = [name for name, held in report["guarantees"].items() if not held]
     found = f"level {level}; {report['reason'] or 'not kept apart: ' + ', '.join(open_doors)}"
     todo = "Coding tasks are refused here. Use a kernel with user namespaces or Landlock and seccomp."
-    if weak_allowed and level != "unavailable":
-        todo = "Coding tasks run all the same, because LLMBENCH_ALLOW_WEAK_SANDBOX is set."
+    if level in ISOLATION_LEVELS and ISOLATION_LEVELS.index(level) >= ISOLATION_LEVELS.index(required):
+        todo = f"Coding tasks run all the same, because LLMBENCH_MIN_ISOLATION is {required}."
     return Check("isolation", "warn", found, todo)
 
 

@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 class Grader:
     """Grades completions with the installed validators. ``workers``: how many grade at once."""
 
-    def __init__(self, workers: int = 2, allow_weak_sandbox: bool = False) -> None:
+    def __init__(self, workers: int = 2, min_isolation: str = "full") -> None:
         self._limiter = anyio.CapacityLimiter(workers)
-        self._allow_weak_sandbox = allow_weak_sandbox
+        self._min_isolation = min_isolation
 
     async def grade(self, task: Task, completion: Completion) -> Grade:
         """The verdict on one completion.
@@ -31,7 +31,7 @@ class Grader:
             InputError: the task's VALIDATION block is wrong.
             ValidatorFault: grading failed; not evidence about the model.
         """
-        work = _Work(task, completion)
+        work = _Work(task, completion, self._min_isolation)
         try:
             return await self._run(work)
         except ValidatorFault as error:
@@ -66,27 +66,30 @@ class Grader:
             self._check_isolation()
 
     def _check_isolation(self) -> None:
-        from llmbench_validators.registry import isolation_level
+        from llmbench_validators.registry import isolation_level, meets_isolation, require_isolation
 
+        require_isolation(self._min_isolation)
         level = isolation_level()
-        if level != "full" and not self._allow_weak_sandbox:
+        if not meets_isolation(level):
             raise SetupError(
-                f"This machine isolates model-written code only at level {level!r}.",
-                "See llmbench-mcp doctor; to run it all the same, set LLMBENCH_ALLOW_WEAK_SANDBOX=1.",
+                f"This machine isolates model-written code at level {level!r}; {self._min_isolation!r} is required.",
+                f"See llmbench-mcp doctor; to run it all the same, set LLMBENCH_MIN_ISOLATION={level}.",
             )
 
 
 class _Work:
     """One grading, carried to a worker thread."""
 
-    def __init__(self, task: Task, completion: Completion) -> None:
+    def __init__(self, task: Task, completion: Completion, min_isolation: str) -> None:
         self._task = task
         self._completion = completion
+        self._min_isolation = min_isolation
 
     def run(self) -> Grade:
-        from llmbench_validators.registry import grade
+        from llmbench_validators.registry import grade, require_isolation
         from llmbench_validators.types import SandboxFault, ValidationSpecError
 
+        require_isolation(self._min_isolation)
         try:
             verdict = grade(self._task.validation, self._answer())
         except ValidationSpecError as error:

@@ -49,7 +49,7 @@ def test_a_silent_endpoint_is_a_warning_that_names_it(cli: Cli) -> None:
 
 def test_weak_isolation_is_a_warning_with_what_it_means() -> None:
     report = {"level": "partial", "guarantees": {"network": False, "files": True}, "mechanisms": {}, "reason": None}
-    refused = isolation_check(report, weak_allowed=False)
+    refused = isolation_check(report, "full")
     assert (refused.state, "network" in refused.found) == ("warn", True)
     assert "refused" in refused.todo
-    assert "run all the same" in isolation_check(report, weak_allowed=True).todo
+    assert "run all the same" in isolation_check(report, "process").todo

@@ -137,7 +137,9 @@ async def test_a_models_answer_comes_alone_marked_escaped_and_cut(tmp_path: Path
 
 
 async def test_what_a_server_said_is_shown_for_an_error(tmp_path: Path, era: Era) -> None:
-    def too_long(request: Received) -> Reply:
+    def too_long(request: Received) -> Reply | None:
+        if right(request) is None:
+            return None
         return error_reply(400, "maximum context length is 8 tokens\x1b[31m" + "y" * 5_000)
 
     async with open_bench(tmp_path, script=too_long) as bench, bench.client(era) as client:

@@ -12,6 +12,10 @@ from llmbench_validators.tool_schema import Tools
 _NAMESPACES = ("functions.", "default_api.", "tools.")
 
 
+MAX_FOUND = 512
+"""Calls after which a text is not searched any further."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call that could be read."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from llmbench_validators import calls_python
-from llmbench_validators.calls_found import Broken, Call, Parsed, bare_name
+from llmbench_validators.calls_found import MAX_FOUND, Broken, Call, Parsed, bare_name
 from llmbench_validators.tool_schema import Tools
 
 _NAME_KEYS = ("name", "function", "tool_name", "function_name", "tool")
@@ -118,7 +118,7 @@ def scan(text: str, tools: Tools) -> Parsed | None:
     """
     found: Parsed = []
     position, failures = 0, 0
-    while failures < _MAX_FAILURES and (match := _START.search(text, position)) is not None:
+    while failures < _MAX_FAILURES and len(found) < MAX_FOUND and (match := _START.search(text, position)) is not None:
         start = match.start()
         attempt = _NAMED.match(text, start) is not None and _ARGUED.search(text, start, start + _REACH) is not None
         read = value_at(text, start, python=attempt)

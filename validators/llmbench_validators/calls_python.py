@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from llmbench_validators import fences, repair
-from llmbench_validators.calls_found import Broken, Call, Parsed, bare_name
+from llmbench_validators.calls_found import MAX_FOUND, Broken, Call, Parsed, bare_name
 from llmbench_validators.tool_schema import Tools
 
 MAX_SNIPPET = 100_000
@@ -26,7 +26,8 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 _LINE = re.compile(r"^[ \t]*`?(?P<call>(?:\[\s*)?(?P<name>[A-Za-z_][\w.]*)\()", re.MULTILINE)
 _REST = re.compile(r"`?[ \t]*[;,]?[ \t]*(?=\n|$)")
 _KEYWORD = re.compile(r"\s*[A-Za-z_]\w*\s*=[^=]")
-_MAX_BROKEN = 64
+_MAX_MISSES = 16
+_MAX_FENCES = 200
 _SHOWN = 400
 
 
@@ -81,12 +82,17 @@ def whole(text: str, tools: Tools) -> Parsed | None:
 def fenced(text: str, tools: Tools) -> Parsed | None:
     """The calls in fenced blocks that consist of calls."""
     found: Parsed = []
-    for block in fences.blocks(text):
+    for block in _blocks(text):
         if block.language in _TOOL_FENCES | _PLAIN_FENCES:
             parsed = calls(block.text, tools) or _torn(block.text, tools)
             if block.language in _TOOL_FENCES or _offered(parsed, tools):
                 found += parsed
     return found or None
+
+
+def _blocks(text: str) -> list[fences.Block]:
+    """The fenced blocks; none of a text with more fences than an answer has."""
+    return fences.blocks(text) if text.count("```") + text.count("~~~") <= _MAX_FENCES else []
 
 
 def _torn(code: str, tools: Tools) -> Parsed:
@@ -100,14 +106,14 @@ def _torn(code: str, tools: Tools) -> Parsed:
 def lines(text: str, tools: Tools) -> Parsed | None:
     """The calls of offered functions that stand on lines of their own between prose."""
     found: Parsed = []
-    position, broken = 0, 0
-    for block in fences.blocks(text):
+    position, misses = 0, 0
+    for block in _blocks(text):
         text = text.replace(block.text, "\n", 1)
-    while broken < _MAX_BROKEN and (match := _LINE.search(text, position)) is not None:
+    while misses < _MAX_MISSES and len(found) < MAX_FOUND and (match := _LINE.search(text, position)) is not None:
         position = match.end()
         if bare_name(match["name"], tools) in tools:
             parsed, position = _on_line(text, match, tools)
-            broken += any(isinstance(one, Broken) for one in parsed)
+            misses += not any(isinstance(one, Call) for one in parsed)
             found += parsed
     return found or None
 

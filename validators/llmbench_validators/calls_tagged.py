@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from llmbench_validators import calls_json, calls_python
-from llmbench_validators.calls_found import Broken, Call, Found, Parsed, bare_name
+from llmbench_validators.calls_found import MAX_FOUND, Broken, Call, Found, Parsed, bare_name
 from llmbench_validators.tool_schema import Tools, kinds
 
 _BAR = "[|\uff5c]"
@@ -47,7 +47,7 @@ _FORMS = {
     "START_ACTION": "command_r",
     "label": "react",
 }
-_MAX_BROKEN = 64
+_MAX_BROKEN = 16
 
 _Step = tuple[Parsed, int]
 
@@ -56,7 +56,7 @@ def find(text: str, tools: Tools) -> Found:
     """Every marked call of a text, in order."""
     found: Parsed = []
     position, form, broken = 0, "", 0
-    while broken < _MAX_BROKEN and (match := _OPEN.search(text, position)) is not None:
+    while broken < _MAX_BROKEN and len(found) < MAX_FOUND and (match := _OPEN.search(text, position)) is not None:
         parsed, position = _region(text, match, tools)
         broken += any(isinstance(one, Broken) for one in parsed)
         if parsed:
@@ -109,8 +109,10 @@ def _values(text: str, start: int, tools: Tools) -> _Step:
 
 
 def _python(text: str, start: int, tools: Tools) -> _Step:
-    ends = [match.start() for match in (_CLOSE.search(text, start), _OPEN.search(text, start)) if match is not None]
-    end = min(ends, default=len(text))
+    following = _OPEN.search(text, start)
+    end = following.start() if following is not None else len(text)
+    if (close := _CLOSE.search(text, start, end)) is not None:
+        end = close.start()
     parsed = calls_python.calls(text[start:end], tools)
     if parsed is not None:
         return parsed, end

@@ -54,19 +54,44 @@ def settle(folder: str) -> Plan:
         _set_fixed_limits(alone=False)
         return Plan(None, False, False, size)
     ruleset = _ruleset(folder)
-    uid = spare_uid()
-    readable = uid is None or all(_world_readable(path) for path in _own_paths())
-    if not readable and ruleset is None:  # only Landlock makes it safe to keep the right to read
-        uid = None
-    if uid is not None:
-        os.chown(folder, uid, uid)
+    uid = _other_account(folder, landlocked=ruleset is not None)
     _set_fixed_limits(alone=uid is not None)
-    _change_account(uid, 0 if readable else 1 << kernel.CAP_DAC_READ_SEARCH)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if ruleset is not None:
         landlock.restrict(ruleset)
         os.close(ruleset)
-    return Plan(uid, ruleset is not None, seccomp.supported() and bool(seccomp.program(0)), size)
+    return Plan(uid, ruleset is not None, _can_filter(), size)
+
+
+def _can_filter() -> bool:
+    """Whether a system call filter can be installed, found by doing so in a child; some containers forbid it."""
+    if not seccomp.supported():
+        return False
+    pid = os.fork()
+    if pid == 0:
+        try:
+            kernel.install_seccomp(seccomp.program(os.getpid()))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def _other_account(folder: str, *, landlocked: bool) -> int | None:
+    """Become an account nobody uses, where we are root and may; root that may not loses its capabilities."""
+    uid = spare_uid()
+    reachable = all(_world_readable(path) for path in (*_own_paths(), os.path.dirname(folder)))
+    if uid is not None and (reachable or landlocked):  # only Landlock makes it safe to keep the right to read
+        try:
+            os.chown(folder, uid, uid)
+            _change_account(uid, 0 if reachable else 1 << kernel.CAP_DAC_READ_SEARCH)
+        except PermissionError:  # a container that took the capability away from its root
+            os.chown(folder, os.geteuid(), os.getegid())
+        else:
+            return uid
+    if os.geteuid() == 0:
+        kernel.keep_capabilities(0)
+    return None
 
 
 def spare_uid() -> int | None:
@@ -142,12 +167,8 @@ def _inside(folder: str, *, modules: bool) -> Iterator[tuple[str, int]]:
                 yield entry.path, landlock.READ
 
 
-def _change_account(uid: int | None, capabilities: int) -> None:
-    """Become ``uid`` with no more than ``capabilities``; root that cannot change keeps no capability at all."""
-    if uid is None:
-        if os.geteuid() == 0:
-            kernel.keep_capabilities(0)
-        return
+def _change_account(uid: int, capabilities: int) -> None:
+    """Become ``uid`` with no more than ``capabilities``."""
     if capabilities:
         kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
     os.setgroups([])

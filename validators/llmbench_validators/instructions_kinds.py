@@ -170,9 +170,7 @@ KINDS: Mapping[str, Kind] = {
     "keywords:frequency": Kind(("keyword", "frequency", "relation"), _frequency),
     "keywords:letter_frequency": Kind(("letter", "let_frequency", "let_relation"), _letters),
     "language:response_language": Kind(("language",), _language),
-    "length_constraints:nth_paragraph_first_word": Kind(
-        ("num_paragraphs", "nth_paragraph", "first_word"), _first_word
-    ),
+    "length_constraints:nth_paragraph_first_word": Kind(("num_paragraphs", "nth_paragraph", "first_word"), _first_word),
     "length_constraints:number_paragraphs": Kind(("num_paragraphs",), _divided),
     "length_constraints:number_sentences": _related("num_sentences", "relation", words.sentences, "sentences"),
     "length_constraints:number_words": _related("num_words", "relation", words.words, "words"),

@@ -10,20 +10,23 @@ from __future__ import annotations
 
 import re
 
-from llmbench_validators import json_answer, mentions, show
+from llmbench_validators import json_answer, show
+from llmbench_validators.composed import nfc
 
 _OPTIONS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
-_BULLET = re.compile(r"^[ \t]*[-*+\u2022][ \t]+(?=\S)(?![-*_ \t]*$).*", re.MULTILINE)
+_BULLET = re.compile(
+    r"^[ \t]*(?:[-*+\u2022][ \t]+(?=\S)(?![-*_ \t]*$)|\*(?=[^\s*])(?!.*\*)|[-\u2022](?=[^\W\d_]))", re.MULTILINE
+)
 _HIGHLIGHT = re.compile(r"(?<![*A-Za-z0-9])\*{1,3}(?=[^\s*])[^*\n]*(?<=[^\s*])\*{1,3}(?!\*)")
-_PLACEHOLDER = re.compile(r"\[[^\[\]\n]*[^\[\]\s][^\[\]\n]*\](?!\()")
+_PLACEHOLDER = re.compile(r"\[([^\[\]\n]*)\](?!\()")
 _DIVIDER = re.compile(r"(?<!\S)\*{3}(?!\S)")
-_TITLE = re.compile(r"<<[^<>\n]*[^<>\s][^<>\n]*>>")
-_FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n?[ \t]*```", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<<([^<>\n]*)>>")
+_FENCE = re.compile(r"```[ \t]*(?:json)?[ \t]*\n", re.IGNORECASE)
 _OPENING_QUOTES, _CLOSING_QUOTES = '"\u201c\u201e', '"\u201d\u201c'
 
 
 def bullets(text: str) -> int:
-    """The number of list items marked with -, *, + or a bullet, at any depth."""
+    """The number of list items marked with -, *, + or a bullet, at any depth, a blank behind the mark or not."""
     return len(_BULLET.findall(text))
 
 
@@ -34,7 +37,7 @@ def highlights(text: str) -> int:
 
 def placeholders(text: str) -> int:
     """The number of texts in square brackets that are no Markdown links."""
-    return len(_PLACEHOLDER.findall(text))
+    return sum(not inside.isspace() and inside != "" for inside in _PLACEHOLDER.findall(text))
 
 
 def sections(text: str, label: str) -> int:
@@ -56,15 +59,15 @@ def blank_line_paragraphs(text: str) -> list[str]:
 
 
 def no_postscript(text: str, marker: str) -> str | None:
-    """Whether nothing begins with the marker, at a line's start or after a sentence, and says something."""
+    """Whether nothing begins with the marker, at a line's start or after a sentence or bracket, and says something."""
     spelt = r"\s?".join(re.escape(char) for char in marker if not char.isspace())
-    found = re.search(rf"(?:^[^\w\n]*|[.!?\u2026][\"')*_]*\s){spelt}.*\w", text, re.IGNORECASE | re.MULTILINE)
+    found = re.search(rf"(?:^[^\w\n]*|[.!?)\u2026][\"'*_]*\s){spelt}.*\w", text, re.IGNORECASE | re.MULTILINE)
     return None if found else f"no postscript that begins with {show.value(marker)}"
 
 
 def no_title(text: str) -> str | None:
     """Whether no title stands in double angular brackets."""
-    return None if _TITLE.search(text) else "no title in double angular brackets"
+    return None if any(title.strip() for title in _TITLE.findall(text)) else "no title in double angular brackets"
 
 
 def no_single_option(text: str) -> str | None:
@@ -75,9 +78,11 @@ def no_single_option(text: str) -> str | None:
 
 def not_json(text: str) -> str | None:
     """Whether the text is more or less than one JSON object or list, bare or in one fence."""
-    stripped = text.strip()
-    fenced = _FENCE.fullmatch(stripped)
-    answer = json_answer.read(fenced[1] if fenced else stripped)
+    body = text.strip()
+    opening = _FENCE.match(body)
+    if opening and body.endswith("```"):
+        body = body[opening.end() : -3]
+    answer = json_answer.read(body, "text")
     if answer.problem is not None:
         return answer.problem
     return None if isinstance(answer.value, dict | list) else "the JSON is neither an object nor a list"
@@ -114,5 +119,5 @@ def not_quoted(text: str) -> str | None:
 
 
 def _flat(text: str) -> str:
-    """Folded, on one line; asterisks stay."""
-    return " ".join(mentions.fold_all(text).split())
+    """In NFC, without case, on one line."""
+    return " ".join(nfc(nfc(text).casefold()).split())

@@ -4,8 +4,8 @@
   "don't" and "well-known" are one word each, where the published program counts two. Chinese characters and kana
   are a word each; of scripts that are written without spaces otherwise (Thai, Lao, Khmer) words cannot be counted.
 * A sentence ends at . ! ? … or their counterparts in other scripts, before white space or the end, but not after
-  an abbreviation (Dr., e.g.), an initial or a list number; and at a blank line, before a list item and at a heading.
-  Headings are no sentences. The published program uses a trained model here.
+  an abbreviation (Dr., e.g.), an initial, a list number or an ellipsis that a small letter follows; and at a blank
+  line, before a list item and at a heading. Headings are no sentences. The published program asks a trained model.
 * A keyword is found as ``mentions`` says: whole words with regular endings, where the published program takes any
   substring ("cat" in "education"). A forbidden word is found only as the very word.
 * A word in capitals has at least two letters: "I" and "A" are none.
@@ -24,13 +24,14 @@ _COMMAS = ",\u060c\u3001\uff0c\ufe50\ufe51\uff64"
 _BLOCK_END = re.compile(r"\n[ \t]*\n\s*|\n[ \t]*(?=(?:[-*+\u2022]|\d{1,3}[.)])[ \t])")
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t].*$", re.MULTILINE)
 _LIST_NUMBER = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+")
-_STOP = re.compile(r"[.!?\u2026\u061f\u06d4\u0964\u0965]+[\"'\u201d\u2019)\]*_]*(?=\s|$)|[\u3002\uff01\uff1f]+")
-_ABBREVIATION = re.compile(
-    r"(?:(?<![^\W_])(?:mr|mrs|ms|dr|prof|st|vs|no|fig|jr|sr|inc|ltd|approx|dept|gen|col|e\.g|i\.e|cf|a\.m|p\.m)"
-    r"|(?<![^\W\d_])[A-Z])\.$",
-    re.IGNORECASE,
+_STOP = re.compile(
+    r"(?<![.!?\u2026])[.!?\u2026\u061f\u06d4\u0964\u0965]+[\"'\u201d\u2019)\]*_]*(?=\s|$)|[\u3002\uff01\uff1f]+"
 )
-_QUOTES = "\"'\u201c\u201d\u2018\u2019*_#>([ \t"
+_ABBREVIATION = re.compile(
+    r"(?i:(?<![^\W_])(?:mr|mrs|ms|dr|prof|st|vs|no|fig|jr|sr|inc|ltd|approx|dept|gen|col|e\.g|i\.e|cf|a\.m|p\.m)\.$)"
+    r"|(?:^|(?<=[\s.(\"']))[A-HJ-Z]\.$"  # an initial; "I." ends a sentence
+)
+_QUOTES = "\"'\u201c\u201d\u2018\u2019*_#>([ \t\n"
 
 
 def words(text: str) -> int:
@@ -92,10 +93,17 @@ def _count_of(piece: str) -> int:
 def _sentences_of(block: str) -> int:
     found, begin = 0, 0
     for stop in _STOP.finditer(block):
-        if not _ABBREVIATION.search(block[max(begin, stop.start() - 8) : stop.end()]):
+        if not _goes_on(block, begin, stop):
             found += _has_words(block[begin : stop.start()])
             begin = stop.end()
     return found + _has_words(block[begin:])
+
+
+def _goes_on(block: str, begin: int, stop: re.Match[str]) -> bool:
+    if _ABBREVIATION.search(block[max(begin, stop.start() - 8) : stop.end()]):
+        return True
+    paused = ".." in stop[0] or "\u2026" in stop[0]
+    return paused and block[stop.end() : stop.end() + 3].lstrip()[:1].islower()
 
 
 def _has_words(text: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from llmbench_validators import fences
 
 MAX_DEPTH = 64
+_MAX_FENCES = 400
 _TAGGED = ("json", "jsonc", "json5")
 
 
@@ -28,13 +29,15 @@ def find(text: str) -> JsonAnswer:
 
     Strict JSON by RFC 8259: no NaN, no number beyond a double, nothing after the value; at most 64 levels deep.
     """
-    whole = _read(text, "whole text")
+    whole = read(text, "whole text")
     if whole.problem is None:
         return whole
+    if text.count("```") + text.count("~~~") > _MAX_FENCES:
+        return JsonAnswer(None, text, None, "there are too many fenced blocks")
     blocks = fences.blocks(text)
     found = [block for block in blocks if block.language in _TAGGED] or [b for b in blocks if not b.language]
     if len(found) == 1:
-        return _read(found[0].text, "fenced block")
+        return read(found[0].text, "fenced block")
     if found:
         return JsonAnswer(None, text, None, f"{len(found)} fenced blocks could be the JSON; one is wanted")
     if text.lstrip()[:1] in ("{", "["):
@@ -42,7 +45,8 @@ def find(text: str) -> JsonAnswer:
     return JsonAnswer(None, text, None, "the answer is no JSON and has no block of it")
 
 
-def _read(text: str, extractor: str) -> JsonAnswer:
+def read(text: str, extractor: str) -> JsonAnswer:
+    """``text`` as one JSON value."""
     try:
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:

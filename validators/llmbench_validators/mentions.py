@@ -23,6 +23,7 @@ from llmbench_validators.composed import nfc
 
 _SPACE = r"[\s\-\u2010-\u2014_/]+"
 _HYPHEN = r"[\s\-\u2010-\u2014_/]*"
+_SEPARATOR = re.compile(r"(?<=[^\s\-\u2010-\u2014])([\s\-\u2010-\u2014]+)(?=[^\s\-\u2010-\u2014])")
 _IGNORED = dict.fromkeys(map(ord, "*`\u00ad\u200b\u200c\u200d\u2060\ufeff")) | {0x2019: "'", 0x02BC: "'"}
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
@@ -104,7 +105,7 @@ def sentences(text: str) -> list[Sentence]:
 @lru_cache(maxsize=1024)
 def pattern(phrase: str) -> re.Pattern[str]:
     """What finds ``phrase`` in folded text. Takes time linear in the text; the phrase needs a letter or digit."""
-    words = re.split(r"(\s+|(?<=\w)-(?=\w))", " ".join(fold(phrase).split()))
+    words = _SEPARATOR.split(" ".join(fold(phrase).split()))
     parts = [re.escape(word) if number % 2 == 0 else _separator(word) for number, word in enumerate(words[:-1])]
     return re.compile(_before(words[0]) + "".join(parts) + _inflected(words[-1]) + _after(words[-1]))
 
@@ -117,7 +118,7 @@ def count(phrase: str, text: Sequence[Sentence]) -> Mentions:
 
 
 def _separator(text: str) -> str:
-    return _HYPHEN if text == "-" else _SPACE
+    return _SPACE if " " in text else _HYPHEN
 
 
 def _before(word: str) -> str:

@@ -16,6 +16,11 @@ _OWN = {
     "coding": "llmbench_validators.coding:validate",
     "reasoning": "llmbench_validators.reasoning:validate",
     "tool_use": "llmbench_validators.tool_use:validate",
+    "planning": "llmbench_validators.planning:validate",
+    "keyword": "llmbench_validators.keywords:validate",
+    "exact": "llmbench_validators.exact:validate",
+    "json_schema": "llmbench_validators.json_schema:validate",
+    "instructions": "llmbench_validators.instructions:validate",
 }
 
 
@@ -43,6 +48,16 @@ def types() -> list[str]:
 def isolation_level() -> str:
     """How well code is kept apart here: full, partial or process; ``unavailable`` when it cannot run at all."""
     return str(isolation_report()["level"])
+
+
+def require_isolation(level: str) -> None:
+    """Set the lowest level under which code is run. Raises ValueError for an unknown one."""
+    sandbox.require(level)
+
+
+def meets_isolation(level: str) -> bool:
+    """Whether ``level`` is at least the one required."""
+    return sandbox.meets(level)
 
 
 def isolation_report() -> dict[str, Any]:

@@ -26,6 +26,8 @@ class _Checker:
     """One checker process and its channel."""
 
     def __init__(self) -> None:
+        if os.name != "posix":
+            raise SandboxFault(f"model code cannot be run safely on {os.name}; use Linux, or WSL 2 on Windows")
         self._folder = folders.make()
         try:
             self._process, self._channel = launch.start("llmbench_validators.checker", self._folder)
@@ -128,7 +130,17 @@ class Pool:
 
 
 _pool = Pool()
-atexit.register(_pool.close)
+
+
+def _renew() -> None:
+    """A forked child must not talk on its parent's channels."""
+    global _pool
+    _pool = Pool()
+
+
+atexit.register(lambda: _pool.close())
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 _minimum = "full"
 
 
@@ -143,6 +155,14 @@ def require(level: str) -> None:
     _minimum = level
 
 
+def meets(level: str) -> bool:
+    """Whether that level is enough here. Raises SandboxFault when the variable holds no level."""
+    needed = os.environ.get("LLMBENCH_MIN_ISOLATION") or _minimum
+    if needed not in LEVELS:
+        raise SandboxFault(f"LLMBENCH_MIN_ISOLATION is {needed!r}; use one of {', '.join(LEVELS)}")
+    return level in LEVELS and LEVELS.index(level) >= LEVELS.index(needed)
+
+
 def isolation_report() -> dict[str, Any]:
     """What the sandbox keeps from code on this machine. Raises SandboxFault when it cannot run."""
     return _pool.report()
@@ -152,7 +172,7 @@ def run(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], str]:
     """Grade one job; returns the outcome and the isolation level it ran under. Raises as :class:`Pool`."""
     report = _pool.report()
     level = str(report["level"])
-    if LEVELS.index(level) < LEVELS.index(os.environ.get("LLMBENCH_MIN_ISOLATION", _minimum)):
+    if not meets(level):
         missing = [name for name, held in report["guarantees"].items() if not held]
         raise SandboxFault(
             f"this machine gives isolation level {level} only (not kept apart: {', '.join(missing)}); "

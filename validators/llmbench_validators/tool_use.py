@@ -23,6 +23,7 @@ NAME = "tool_use"
 
 _MAX_FINDINGS = 20
 _MAX_GRADED = 20_000
+_REFUSAL_REACH = 300
 # Declining to help at all. "I cannot see the weather" with a weather tool at hand is no refusal but a missed call.
 _REFUSAL = re.compile(
     r"^\W*(?:(?:i'?m|i am)\s+(?:\w+\s+)?sorry\b|sorry\b|i apologi[sz]e\b|as an ai\b)?[^.\n]{0,80}"
@@ -79,7 +80,7 @@ def _absence(reading: Reading | None, text: str, *, cut_off: bool) -> tuple[str,
     answer = reading.answer if reading is not None else text
     if not answer.strip():
         return "empty", "The answer is empty."
-    if _REFUSAL.match(answer.replace("\u2019", "'")):
+    if _REFUSAL.match(answer.strip()[:_REFUSAL_REACH].replace("\u2019", "'")):
         return "refusal", "The model declined to help."
     return "no_call", "No call was made."
 
