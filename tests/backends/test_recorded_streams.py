@@ -6,20 +6,18 @@ The same shapes are written out in test_streams.py, which always runs.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llmbench_mcp.testing.clocks import StampClock
 from tests.backends.support import ask, openai_at
+from tests.support.collected import COLLECTED
 
-SHARED = Path(os.environ.get("LLMBENCH_RECORDINGS", "nowhere"))
-CASES, TOOL = SHARED / "cases" / "stream.jsonl", SHARED / "tools" / "replay_server.py"
+CASES, TOOL = COLLECTED / "cases" / "stream.jsonl", COLLECTED / "tools" / "replay_server.py"
 
 
 def recorded() -> list[dict[str, Any]]:

@@ -31,7 +31,11 @@ class _Failed:
 
 
 def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
-    """Check an answer against a schema. Raises ValidationSpecError for a wrong block or schema."""
+    """Check an answer against a schema.
+
+    Raises ValidationSpecError for a wrong block or schema, SandboxFault when the process that checks costly schemas
+    fails.
+    """
     schema = _schema(spec)
     found = final_text.read(completion)
     if found.failure is not None:

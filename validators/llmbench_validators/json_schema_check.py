@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from llmbench_validators import json_answer, show
-from llmbench_validators.types import ValidationSpecError
+from llmbench_validators.types import SandboxFault, ValidationSpecError
 
 CPU_SECONDS = 2
 MAX_PROBLEMS = 200
@@ -67,7 +67,8 @@ def usable(schema: object) -> dict[str, Any]:
 def check(schema: Mapping[str, Any], value: Any) -> list[Problem]:
     """What is wrong with ``value``; at most MAX_PROBLEMS.
 
-    Raises LimitExceeded, and ValidationSpecError for a schema that refers to itself without end.
+    Raises LimitExceeded, ValidationSpecError for a schema that refers to itself without end, and SandboxFault when
+    the child process itself fails.
     """
     if any(key in _COSTLY for key, _ in _members(schema)):
         return _in_child(schema, value)
@@ -89,6 +90,7 @@ def serve(job: Mapping[str, Any]) -> None:
     _validator(job["schema"])  # what loading the library takes is not the answer's fault
     seconds = math.ceil(time.process_time()) + CPU_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     sys.setrecursionlimit(_FRAMES)
     try:
@@ -100,15 +102,24 @@ def serve(job: Mapping[str, Any]) -> None:
 
 def _in_child(schema: Mapping[str, Any], value: Any) -> list[Problem]:
     job = json.dumps({"path": sys.path, "schema": schema, "value": value})
-    done = subprocess.run(  # noqa: S603  # this interpreter with a fixed program
-        [sys.executable, "-I", "-c", _CHILD], input=job.encode(), capture_output=True, check=False
-    )
-    if done.returncode != 0:
-        raise LimitExceeded(f"checking the answer took more than {CPU_SECONDS} s or {_MEMORY_BYTES >> 20} MiB")
-    reply = json.loads(done.stdout)
+    reply = json.loads(_run(job.encode()))
     if reply == "endless":
         raise ValidationSpecError("json_schema: schema refers to itself without end")
     return [Problem(**problem) for problem in reply]
+
+
+def _run(job: bytes) -> bytes:
+    command = [sys.executable, "-I", "-c", _CHILD]
+    try:
+        done = subprocess.run(command, input=job, capture_output=True, check=False)  # noqa: S603  # a fixed program
+    except OSError as error:
+        raise SandboxFault(f"the process that checks JSON schemas did not start: {error}") from error
+    if done.returncode < 0 or b"MemoryError" in done.stderr:
+        raise LimitExceeded(f"checking the answer took more than {CPU_SECONDS} s or {_MEMORY_BYTES >> 20} MiB")
+    if done.returncode != 0:
+        last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise SandboxFault(f"the process that checks JSON schemas failed: {show.cut(last)}")
+    return done.stdout
 
 
 def _plain(schema: object) -> dict[str, Any]:

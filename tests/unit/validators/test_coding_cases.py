@@ -1,4 +1,4 @@
-"""Grades case files from outside the repository when LLMBENCH_CASES names their folder.
+"""Grades case files from outside the repository where they are present.
 
 A line is an input line of the score format with ``expected`` = ``{passed, failure, also_failure?, may_pass?,
 may_fail?}`` and, where either verdict is right, ``judgement: true``.
@@ -7,21 +7,21 @@ may_fail?}`` and, where either verdict is right, ``judgement: true``.
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 from llmbench_validators import lines
 
+from tests.support.collected import COLLECTED, NOTICE
+
 from .code_support import needs_full_isolation
 
-FOLDER = Path(os.environ.get("LLMBENCH_CASES", "no-cases"))
+FOLDER = COLLECTED / "cases"
 FILES = ("score/coding_extraction.jsonl", "score/coding_humaneval.jsonl", "sandbox.jsonl")
 
 pytestmark = [
     needs_full_isolation,
-    pytest.mark.skipif(not FOLDER.is_dir(), reason="set LLMBENCH_CASES to a folder of case files to run them"),
+    pytest.mark.skipif(not FOLDER.is_dir(), reason=NOTICE),
     pytest.mark.timeout(900),
 ]
 

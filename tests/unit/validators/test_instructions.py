@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,9 @@ from llmbench_validators import instructions
 from llmbench_validators.instructions_kinds import KINDS
 from llmbench_validators.types import Completion, ValidationSpecError, Verdict
 
-DATA = Path(os.environ.get("LLMBENCH_RECORDINGS", "nowhere")) / "data" / "ifeval" / "input_data.jsonl"
+from tests.support.collected import COLLECTED, NOTICE
+
+DATA = COLLECTED / "data" / "ifeval" / "input_data.jsonl"
 NO_COMMA = {"id": "punctuation:no_comma"}
 NO_BIRDS = {"id": "keywords:forbidden_words", "forbidden_words": ["bird"]}
 
@@ -156,7 +156,7 @@ def rows() -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="LLMBENCH_RECORDINGS names no folder with the IFEval prompts")
+@pytest.mark.skipif(not DATA.exists(), reason=NOTICE)
 def test_every_instruction_of_the_published_set_is_known() -> None:
     seen = set()
     for row in rows():

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +9,9 @@ from hypothesis import strategies as st
 from llmbench_validators import mentions, planning
 from llmbench_validators.types import Completion, ValidationSpecError, Verdict
 
-CASES = Path(os.environ.get("LLMBENCH_RECORDINGS", "nowhere")) / "cases" / "score" / "planning.jsonl"
+from tests.support.collected import COLLECTED, NOTICE
+
+CASES = COLLECTED / "cases" / "score" / "planning.jsonl"
 
 
 def rubric(*keywords: str, **more: Any) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def test_a_degenerate_answer_of_great_length_is_graded_in_time_that_grows_with_i
     assert grade(rubric("load balancer", "x"), unit * (200_000 // len(unit))).score == 0
 
 
-@pytest.mark.skipif(not CASES.exists(), reason="LLMBENCH_RECORDINGS names no folder with collected cases")
+@pytest.mark.skipif(not CASES.exists(), reason=NOTICE)
 def test_collected_cases_get_their_verdicts() -> None:
     for line in CASES.read_text(encoding="utf-8").splitlines():
         case = json.loads(line)
