@@ -17,6 +17,7 @@ from llmbench_mcp.domain.errors import (
     IdentityError,
     IncompatibleError,
     ModelNotAvailable,
+    PromptTooLong,
     UnreachableError,
 )
 from llmbench_mcp.domain.model import ModelStatus
@@ -39,6 +40,9 @@ _END_JOB: dict[type[EndpointError], ModelStatus | None] = {
     IncompatibleError: "incompatible",
     IdentityError: None,
 }
+
+_ABOUT_ONE_PROMPT = (PromptTooLong,)
+"""Errors that say nothing about the next request: they neither end the job nor count as an outage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +115,9 @@ class JobWorker:
 
     async def _stop(self, error: EndpointError) -> None:
         """End the job for an error that will not pass; raise OutageError for one that may."""
-        if type(error) not in _END_JOB:
+        if type(error) not in _END_JOB and not isinstance(error, _ABOUT_ONE_PROMPT):
             raise OutageError(error)
-        status = _END_JOB[type(error)]
+        status = _END_JOB.get(type(error))
         if status is not None:
             await self._tools.models.set_status(self._job.model_id, status, error.what)
         state: JobState = "blocked" if isinstance(error, AuthError) else "failed"
@@ -152,7 +156,7 @@ class JobWorker:
         """Whether the attempt is to be committed; False gives it back for later."""
         error = asked.error
         self._retried = self._retried or (asked.retries > 0 and error is None)
-        if error is None:
+        if error is None or isinstance(error, _ABOUT_ONE_PROMPT):
             self._errors_in_a_row = 0
             return True
         self._errors_in_a_row += 1

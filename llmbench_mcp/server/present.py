@@ -22,21 +22,21 @@ NAME_LIMIT = 160
 MESSAGE_LIMIT = 300
 
 
-def reply(result: BaseModel) -> CallToolResult:
-    """The same facts as structured content and as compact JSON text; unknown values are left out."""
-    data = _clean(result.model_dump(mode="json", exclude_none=True))
+def reply(result: BaseModel, nulls: bool = False) -> CallToolResult:
+    """The same facts as structured content and as compact JSON text; unknown values are left out unless ``nulls``."""
+    data = _clean(result.model_dump(mode="json"), nulls)
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
 
 
-def _clean(value: Any) -> Any:
+def _clean(value: Any, nulls: bool) -> Any:
     if isinstance(value, float):
         return four_digits(value)
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):
-        return {visible(key): _clean(item) for key, item in value.items() if item is not None}
-    return [_clean(item) for item in value] if isinstance(value, list) else value
+        return {visible(key): _clean(item, nulls) for key, item in value.items() if nulls or item is not None}
+    return [_clean(item, nulls) for item in value] if isinstance(value, list) else value
 
 
 def four_digits(value: float) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-_LITERAL = ("default", "enum", "const", "required")
+_LITERAL = ("default", "enum", "const", "required", "type")
 _NULL = {"type": "null"}
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import anyio
@@ -16,6 +17,7 @@ from llmbench_mcp.domain.errors import StorageError
 from llmbench_mcp.store.leases import LeaseStore, LeaseView
 
 SCOPE = "executor"
+_STARTING_S = 20.0
 
 
 class Executors:
@@ -25,6 +27,7 @@ class Executors:
         self._leases = leases
         self._settings = settings
         self._spawns = spawns
+        self._started_at = 0.0
         self._started: list[subprocess.Popen[bytes]] = []
 
     async def view(self) -> LeaseView | None:
@@ -39,18 +42,19 @@ class Executors:
     async def ensure(self) -> bool:
         """Start one, detached from this process, when none is alive. Returns whether one was started.
 
-        Several starting at once is harmless: all but the one that gets the lease leave.
+        A read-only front end starts none. Several starting at once is harmless: all but the one that gets the
+        lease leave.
         """
-        if not self._spawns or self._starting() or await self.alive():
+        if not self._spawns or self._settings.read_only or self._starting() or await self.alive():
             return False
         await anyio.to_thread.run_sync(self._spawn)
         return True
 
     def _starting(self) -> bool:
-        """Whether one that we started still runs: it holds the lease or is about to take it."""
+        """Whether one that we started a moment ago still runs: it is about to take the lease."""
         # poll() also reaps one that left at once, which would linger as a zombie.
         self._started = [earlier for earlier in self._started if earlier.poll() is None]
-        return bool(self._started)
+        return bool(self._started) and time.monotonic() < self._started_at + _STARTING_S
 
     def _spawn(self) -> None:
         log = self.log_path
@@ -73,6 +77,7 @@ class Executors:
                 start_new_session=True,
             )
         self._started.append(process)
+        self._started_at = time.monotonic()
 
     def _environment(self) -> dict[str, str]:
         env = {**os.environ, "LLMBENCH_DATA_DIR": str(self._settings.data_dir)}

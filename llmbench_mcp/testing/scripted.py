@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from llmbench_mcp.domain.chat import ChatRequest, Completion, Timing, Usage
 from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel, Resident, ServerInfo
-from llmbench_mcp.domain.errors import ModelNotAvailable, UnreachableError
+from llmbench_mcp.domain.errors import EndpointError, ModelNotAvailable, UnreachableError
 
 Answer = Callable[[ChatRequest, int], Awaitable[Completion] | Completion]
 """From a request and how often that prompt was asked before, what the server does; may raise EndpointError."""
@@ -33,6 +33,7 @@ class ScriptedServer:
     can_load: bool = False
     up: bool = True
     unload_works: bool = True
+    warm_up_error: EndpointError | None = None
     loaded: list[str] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
     loads: list[str] = field(default_factory=list)
@@ -85,6 +86,8 @@ class ScriptedBackend:
         if request.model not in [model.served_name for model in self._server.models]:
             raise ModelNotAvailable(f"There is no model {request.model!r}.")
         if request.prompt == WARM_UP:
+            if self._server.warm_up_error is not None:
+                raise self._server.warm_up_error
             return completion("Hello")
         times = self._server.asked[request.prompt]
         self._server.asked[request.prompt] += 1

@@ -361,3 +361,19 @@ async def test_waiting_for_a_run_reports_progress_and_its_end(tmp_path: Path) ->
     assert run.state == "completed"
     assert seen[-1] == 3
     assert seen == sorted(seen)
+
+
+async def test_prompts_that_do_not_fit_are_no_outage(tmp_path: Path) -> None:
+    def answer(request: ChatRequest, times: int) -> Completion:
+        raise PromptTooLong("too long")
+
+    run, failures = await ran(tmp_path, server("m", answer=answer), tasks=6)
+    assert (run.state, run.errors, run.jobs[0].state) == ("failed", 6, "done")
+    assert set(failures.values()) == {"truncated_prompt"}
+
+
+async def test_a_context_too_small_for_anything_ends_the_job(tmp_path: Path) -> None:
+    box = server("m", warm_up_error=PromptTooLong("the context holds 2 tokens"))
+    run, failures = await ran(tmp_path, box, tasks=2)
+    assert (run.state, run.jobs[0].state) == ("failed", "failed")
+    assert set(failures.values()) == {"truncated_prompt"}

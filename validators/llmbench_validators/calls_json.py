@@ -21,6 +21,7 @@ _NAMED = re.compile(
     r"[\[{\s]*[\"'](?:name|function|tool_calls?|function_call|tool_name|function_name|tool|type|id)[\"']\s*:"
 )
 _ARGUED = re.compile(r"[\"'](?:arguments|parameters|args)[\"']\s*:")
+_STRAY = re.compile(r"\s*\}")
 _REACH = 2000
 
 
@@ -122,11 +123,11 @@ def scan(text: str, tools: Tools) -> Parsed | None:
         start = match.start()
         attempt = _NAMED.match(text, start) is not None and _ARGUED.search(text, start, start + _REACH) is not None
         read = value_at(text, start, python=attempt)
-        if read is not None:
+        if read is not None and not (attempt and _STRAY.match(text, read[1])):
             found += calls(read[0], tools, marked=False)
             position = read[1]
         elif attempt:
-            found.append(Broken(text[start : start + 400], "is neither JSON nor a Python literal"))
+            found.append(Broken(text[start : start + 400], "it is neither JSON nor a Python literal"))
             break
         else:
             position, failures = start + 1, failures + 1

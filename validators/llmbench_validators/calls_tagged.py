@@ -47,6 +47,7 @@ _FORMS = {
     "START_ACTION": "command_r",
     "label": "react",
 }
+_STRAY = re.compile(r"\s*[}\]]")
 _MAX_BROKEN = 16
 
 _Step = tuple[Parsed, int]
@@ -82,7 +83,7 @@ def _region(text: str, match: re.Match[str], tools: Tools) -> _Step:
 
 def _unnamed(text: str, start: int, tools: Tools) -> _Step:
     parsed, end = _values(text, start, tools)
-    if parsed:
+    if end > start:
         return parsed, end
     if header := _HEADER.match(text, start):
         return _with_object(text, bare_name(header["name"], tools), header.end())
@@ -102,9 +103,12 @@ def _values(text: str, start: int, tools: Tools) -> _Step:
         read = calls_json.value_at(text, position)
         if read is None:
             return ([*found, _broken(text, position)], position + 1) if found else ([], start)
-        parsed = calls_json.calls(read[0], tools, marked=True)
-        found += parsed or [_broken(text, position, "states no function and arguments")]
         position = _skip(_BETWEEN, text, read[1])
+        if _STRAY.match(text, position):
+            return [*found, _broken(text, start, "a bracket is left over")], position
+        if read[0]:  # an empty list says that nothing is called
+            parsed = calls_json.calls(read[0], tools, marked=True)
+            found += parsed or [_broken(text, start, "states no function and arguments")]
     return found, position
 
 
@@ -122,7 +126,7 @@ def _python(text: str, start: int, tools: Tools) -> _Step:
 def _with_object(text: str, name: str, start: int) -> _Step:
     read = calls_json.value_at(text, start)
     given = calls_json.arguments(read[0]) if read is not None else None
-    if read is None or given is None:
+    if read is None or given is None or _STRAY.match(text, read[1]):
         return [_broken(text, start)], start + 1
     return [Call(name, given)], read[1]
 

@@ -31,6 +31,7 @@ class Rules:
 
     def apply(self, text: str) -> str:
         """``text`` as it is compared."""
+        text = final_text.plain(text)
         if self.nfc:
             text = nfc(text)
         if self.ignore_case:

@@ -36,8 +36,7 @@ def read(completion: Completion) -> FinalText:
     """
     if len(completion.text) > MAX_CHARACTERS:
         return FinalText("", "output_limit", f"The answer is longer than {MAX_CHARACTERS} characters.")
-    whole = completion.text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    text, unclosed = thoughts.answer(whole)
+    text, unclosed = thoughts.answer(plain(completion.text))
     if text.strip() and not unclosed:
         return FinalText(text)
     if completion.finish_reason == "length":
@@ -45,6 +44,11 @@ def read(completion: Completion) -> FinalText:
     if unclosed:
         return FinalText(text, "format", "The reasoning was never closed, so there is no answer.")
     return FinalText(text, "empty", "The answer is empty.")
+
+
+def plain(text: str) -> str:
+    """``text`` without a byte order mark, with LF line ends."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def is_refusal(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from mcp.types import CallToolResult
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from llmbench_mcp.domain.hardware import DeviceProcess
 from llmbench_mcp.server.present import gib, reply, shown, shown_or_none
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 _PROCESSES = 10
 
 
+Figure = Annotated[float | None, WithJsonSchema({"type": ["number", "null"]})]
+Word = Annotated[str | None, WithJsonSchema({"type": ["string", "null"]})]
+
+
 class ProcessRow(Result):
     """A process holding device memory."""
 
     pid: int
-    untrusted_name: str | None = None
-    memory_gib: float | None = None
+    untrusted_name: Word
+    memory_gib: Figure
 
 
 class DeviceRow(Result):
@@ -32,14 +36,14 @@ class DeviceRow(Result):
     id: str
     name: str
     kind: str
-    vram_used_gib: float | None = Field(default=None, description="cpu: main memory")
-    vram_total_gib: float | None = None
-    utilisation_pct: float | None = None
-    temperature_c: float | None = None
-    power_w: float | None = None
+    vram_used_gib: Figure = Field(description="cpu: main memory")
+    vram_total_gib: Figure
+    utilisation_pct: Figure
+    temperature_c: Figure
+    power_w: Figure
     processes: list[ProcessRow] = Field(description="first 10")
     endpoints: list[str]
-    unknown: list[str] | None = Field(default=None, description="why figures are absent")
+    unknown: list[str] = Field(description="why figures are null")
 
 
 class GpuStats(Result):
@@ -51,10 +55,10 @@ class GpuStats(Result):
 
 async def gpu_stats(ctx: Call) -> Annotated[CallToolResult, GpuStats]:
     """Read this machine's devices now: memory, load, temperature, power, processes, and the endpoints on each. A
-    figure that cannot be read is absent, with the reason."""
+    figure that cannot be read is null, with the reason."""
     app = await app_of(ctx)
     views = await app.devices.read()
-    return reply(GpuStats(devices=[_row(view) for view in views[:50]], total=len(views)))
+    return reply(GpuStats(devices=[_row(view) for view in views[:50]], total=len(views)), nulls=True)
 
 
 def _row(view: DeviceView) -> DeviceRow:
@@ -70,7 +74,7 @@ def _row(view: DeviceView) -> DeviceRow:
         power_w=device.power_w,
         processes=[_process(one) for one in device.processes[:_PROCESSES]],
         endpoints=list(view.endpoints),
-        unknown=[shown(reason) for reason in device.unknown] or None,
+        unknown=[shown(reason) for reason in device.unknown],
     )
 
 

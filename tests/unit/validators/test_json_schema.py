@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llmbench_validators import json_schema
-from llmbench_validators.types import Completion, ValidationSpecError, Verdict
+from llmbench_validators.types import Completion, SandboxFault, ValidationSpecError, Verdict
 
 PERSON: dict[str, Any] = {
     "type": "object",
@@ -110,6 +111,16 @@ def test_a_pattern_that_backtracks_without_end_is_stopped() -> None:
 
     assert grade('{"a": "xxx"}', schema).passed
     assert grade(json.dumps({"a": "x" * 60 + "!"}), schema).failure == "timeout"
+
+
+def test_a_machine_that_cannot_start_the_checking_process_is_not_the_answers_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    schema = {"properties": {"a": {"pattern": "^x$"}}}
+    for program in ("/nowhere/python", "/bin/false"):
+        monkeypatch.setattr(sys, "executable", program)
+        with pytest.raises(SandboxFault):
+            grade('{"a": "x"}', schema)
 
 
 def test_a_number_too_large_for_multiple_of_does_not_fit() -> None:
