@@ -205,7 +205,9 @@ def _validator(schema: Mapping[str, Any]) -> Any:
 def _problem(error: Any) -> Problem:
     path = list(error.absolute_path)
     inside = path[0] if path and isinstance(path[0], str) else None
-    return Problem(inside, show.cut(error.json_path), _said(error), str(error.validator))
+    where = str(error.json_path)  # holds the answer's own keys as they are
+    where = show.cut(where if where.isprintable() else ascii(where)[1:-1])
+    return Problem(inside, where, _said(error), str(error.validator))
 
 
 def _said(error: Any) -> str:

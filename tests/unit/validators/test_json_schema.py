@@ -93,6 +93,12 @@ def test_a_value_that_does_not_fit_earns_the_share_of_its_right_properties(text:
     assert verdict.findings[0].startswith("$")
 
 
+def test_findings_show_no_control_characters_of_the_answer() -> None:
+    verdict = grade(r'{"\u001b[2J\ud800": "\u202e"}', {"additionalProperties": {"type": "integer"}})
+
+    assert verdict.findings[0].isprintable()
+
+
 def test_a_schema_may_refer_to_its_own_definitions() -> None:
     schema = {"$ref": "#/$defs/Person", "$defs": {"Person": PERSON}}
 
