@@ -11,7 +11,7 @@ from llmbench_mcp.config import load_settings
 from llmbench_mcp.testing.fake_server import FakeServer
 from tests.cli.conftest import Cli
 from tests.cli.support import CLOSED_PORT_URL, finish, program, running, spawn
-from tests.cli.test_runs import answer, held
+from tests.cli.test_runs import ONE_RIGHT, TASKS, answer, held
 
 SUITE = ("--suite", "reasoning_smoke")
 
@@ -23,7 +23,7 @@ def test_a_demo_on_ones_own_server_ends_with_ranking_tasks_and_the_block_to_past
     for words in (
         "First look at reasoning",
         "[red]alpha",
-        "20 %",
+        ONE_RIGHT,
         "reasoning/two_plus_two",
         "passed",
         "wrong_answer",
@@ -33,7 +33,7 @@ def test_a_demo_on_ones_own_server_ends_with_ranking_tasks_and_the_block_to_past
         "what did that benchmark find?",
     ):
         assert words in said.out
-    assert "5 of 5 done" in said.err
+    assert f"{TASKS} of {TASKS} done" in said.err
     assert not said.has_traceback
 
 
@@ -43,7 +43,7 @@ def test_a_demo_in_json_is_one_document(data_dir: Path) -> None:
     document = said.json
     assert document["run"]["state"] == "completed"
     assert document["leaderboard"]["entries"][0]["model"] == "beta"
-    assert len(document["attempts"]) == 5
+    assert len(document["attempts"]) == TASKS
     assert document["client_config"]["mcpServers"]["llmbench"]["env"] == {"LLMBENCH_DATA_DIR": str(data_dir)}
 
 

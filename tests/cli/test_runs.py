@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from llmbench_mcp.catalog.catalog import Catalog
 from llmbench_mcp.cli import exit_codes
+from llmbench_mcp.cli.figures import percent
 from llmbench_mcp.testing.fake_server import CHAT, FakeServer, Received
 from llmbench_mcp.testing.replies import Reply, error_reply
 from tests.cli.conftest import Cli
 from tests.cli.support import finish, program, running, spawn
 
 SUITE = "reasoning_smoke"
+TASKS = len(Catalog.load().suite(SUITE).items)
+ONE_RIGHT = percent(1 / TASKS)
 
 
 def answer(prompt: str) -> str:
@@ -54,9 +58,9 @@ def test_a_run_is_started_waited_for_and_read(cli: Cli, ready: FakeServer, data_
     started = program(data_dir, "run", "start", "--model", "[red]alpha", "--suite", SUITE, "--wait", "--json")
     assert started.code == exit_codes.OK, started.err
     run = started.json["run"]
-    assert (run["state"], run["done"], run["planned"], run["passed"]) == ("completed", 5, 5, 1)
-    assert "5 of 5 done" in started.err
-    assert ready.count(CHAT) >= 5
+    assert (run["state"], run["done"], run["planned"], run["passed"]) == ("completed", TASKS, TASKS, 1)
+    assert f"{TASKS} of {TASKS} done" in started.err
+    assert ready.count(CHAT) >= TASKS
 
     shown = cli("run", "status", run["id"])
     assert f"Run {run['id']}: completed" in shown.out
@@ -65,12 +69,12 @@ def test_a_run_is_started_waited_for_and_read(cli: Cli, ready: FakeServer, data_
     assert run["id"] in cli("run", "list").out
 
     results = cli("run", "results", run["id"], "--json").json
-    assert (results["total"], len(results["attempts"])) == (5, 5)
+    assert (results["total"], len(results["attempts"])) == (TASKS, TASKS)
     assert all("completion_text" not in attempt for attempt in results["attempts"])
     passed = next(attempt for attempt in results["attempts"] if attempt["passed"])
     assert passed["task_id"] == "reasoning/two_plus_two"
     failed = cli("run", "results", run["id"], "--only-failed", "--json").json
-    assert failed["total"] == 4
+    assert failed["total"] == TASKS - 1
     table = cli("run", "results", run["id"]).out
     assert "reasoning/two_plus_two" in table
     assert "passed" in table
@@ -84,19 +88,19 @@ def test_a_run_is_started_waited_for_and_read(cli: Cli, ready: FakeServer, data_
 
     board = cli("leaderboard", "--json").json
     assert (board["suite"], board["entries"][0]["model"]) == (SUITE, "[red]alpha")
-    assert board["entries"][0]["pass_rate"] == pytest.approx(0.2)
+    assert board["entries"][0]["pass_rate"] == pytest.approx(1 / TASKS)
     ranking = cli("leaderboard")
     assert "[red]alpha" in ranking.out
-    assert "20 %" in ranking.out
+    assert ONE_RIGHT in ranking.out
     assert "no results yet" in cli("leaderboard", "coding_smoke").out
 
 
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: Cli, ready: FakeServer) -> None:
     asked = ready.count(CHAT)
     said = cli("run", "start", "--model", "[red]alpha", "--suite", SUITE, "--repeats", "3", "--dry-run", "--json")
-    assert said.json["dry_run"]["attempts"] == 15
+    assert said.json["dry_run"]["attempts"] == 3 * TASKS
     assert (
-        "15 times"
+        f"{3 * TASKS} times"
         in cli(
             *["run", "start", "--model", "[red]alpha", "--suite", "reasoning_smoke", "--repeats", "3", "--dry-run"]
         ).out

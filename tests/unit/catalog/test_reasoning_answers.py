@@ -23,10 +23,10 @@ RIGHT: dict[str, tuple[str, str, str]] = {
         "A frog is an amphibian and a salmon is a fish. The answer is (C) eagle.",
     ),
     "reasoning/three_times_five": ("3 x 5 is 15.", "3 x 5 = 15", "The product is fifteen: 3 x 5 = **15**."),
-    "reasoning/day_after_tuesday": (
-        "Wednesday comes right after Tuesday.",
-        "The day after Tuesday is Wednesday.",
-        "wednesday",
+    "reasoning/first_month": (
+        "The month of January is the first one of the year.",
+        "The first month is **January**.",
+        "january",
     ),
     "reasoning/pencil_boxes": (
         "7 x 12 = 84 pencils are bought and 15 x 4 = 60 given away.\n84 - 60 = 24\n\nAnswer: 24",
@@ -64,7 +64,7 @@ WRONG = {
     "reasoning/capital_of_france": "The capital of France is Lyon, not Paris.",
     "reasoning/four_animals": "An eagle can fly, and so can a frog.\nAnswer: D",
     "reasoning/three_times_five": "3 x 5 is 35.",
-    "reasoning/day_after_tuesday": "Monday comes right after Tuesday.",
+    "reasoning/first_month": "The first month of the year is March.",
     "reasoning/pencil_boxes": "7 x 12 = 84, and 84 - 24 = 60.\nAnswer: 60",
     "reasoning/bus_and_train": "The train is due at 12:30.\nAnswer: 12:30",
     "reasoning/shared_cake": "After Ben 8/15 remain.\nAnswer: 8/15",
