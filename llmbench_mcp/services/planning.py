@@ -70,6 +70,7 @@ class Planner:
         targets = list({(t.model.id, t.endpoint.id): t for t in targets}.values())
         for view in views:
             await self._grader.check(view.tasks)
+            _check_needs(view, targets)
         await self._check_reachable([target.endpoint for target in targets])
         jobs: dict[str, tuple[PlannedJob, Target]] = {}
         for target in targets:
@@ -113,6 +114,19 @@ class Planner:
                 ) from error
             finally:
                 await backend.aclose()
+
+
+def _check_needs(view: SuiteView, targets: Sequence[Target]) -> None:
+    """Refuse a suite whose tasks need what a model is known not to have."""
+    needs = {need for task in view.tasks for need in task.needs if need != "chat"}
+    for target in targets:
+        lacking = needs - set(target.model.capabilities)
+        if target.model.capabilities and lacking:
+            missing = ", ".join(sorted(lacking))
+            raise ConflictError(
+                f"Suite {view.suite.name!r} needs {missing}, which {target.model.name!r} does not have.",
+                "Choose another suite or model; see suite_list and model_list.",
+            )
 
 
 def _check(request: RunRequest) -> None:

@@ -63,8 +63,8 @@ def _newest_validators(rows: list[SqlRow]) -> list[SqlRow]:
     return [{**row, "errors": errors[task_id]} for task_id, row in best.items()]
 
 
-def _rank(row: SqlRow) -> tuple[bool, str, str]:
-    return (row["graded"] > 0, row["validator_version"] or "", row["last_at"] or "")
+def _rank(row: SqlRow) -> tuple[bool, str]:
+    return (row["graded"] > 0, row["last_at"] or "")
 
 
 def _task(row: SqlRow, weight: float) -> TaskResult:

@@ -84,6 +84,8 @@ class ModelStore:
         now = self._clock.utc_now()
         await transaction.run("model_refresh", model_id, *facts, offered.context_length, capabilities, now)
         await transaction.run("home_upsert", model_id, endpoint.id, offered.served_name, now)
+        if home is not None and home["model_id"] != model_id:
+            await self._homeless(transaction, home["model_id"])
 
     async def _insert(self, transaction: Transaction, offered: OfferedModel) -> str:
         model_id = new_id("model")
@@ -93,18 +95,20 @@ class ModelStore:
         return model_id
 
     async def _gone(self, transaction: Transaction, home: Row, changes: _Changes) -> None:
-        model_id, name = home["model_id"], home["served_name"]
-        await transaction.run("home_gone", home["endpoint_id"], name)
+        await transaction.run("home_gone", home["endpoint_id"], home["served_name"])
+        removed = await self._homeless(transaction, home["model_id"])
+        (changes.removed if removed else changes.missing).append(home["served_name"])
+
+    async def _homeless(self, transaction: Transaction, model_id: str) -> bool:
+        """A model lost a home: without any left it is removed (True) when new, else ``missing``."""
         left = await transaction.one("model_homes_left", model_id)
         if left and left["n"]:
-            changes.missing.append(name)
-            return
+            return False
         if await transaction.one("model_without_history", model_id):
             await transaction.run("model_delete", model_id)
-            changes.removed.append(name)
-        else:
-            await transaction.run("model_status", model_id, "missing", "no endpoint offers it any more")
-            changes.missing.append(name)
+            return True
+        await transaction.run("model_status", model_id, "missing", "no endpoint offers it any more")
+        return False
 
     async def assign(self, model_id: str, endpoint_id: str | None) -> None:
         """Assign to an endpoint (status active) or to none (status new)."""
