@@ -25,8 +25,8 @@ def count(number: int, noun: str) -> str:
 
 
 def percent(rate: float | None) -> str:
-    """A rate of 0..1 as per cent."""
-    return UNKNOWN if rate is None else f"{number(round(rate * 100, 1))} %"
+    """A rate of 0..1 as per cent, to a tenth."""
+    return UNKNOWN if rate is None else f"{rate * 100:.1f}".removesuffix(".0") + " %"
 
 
 def interval(ends: tuple[float, float]) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from llmbench_validators import calls_json, calls_python, calls_tagged, repair
+from llmbench_validators import calls_json, calls_python, calls_tagged, repair, thoughts
 from llmbench_validators.calls_found import Found, Parsed
-from llmbench_validators.reasoning_tags import strip_reasoning
 from llmbench_validators.tool_schema import Tools
 
 MAX_TEXT = 400_000
@@ -33,7 +32,7 @@ def read(text: str, tools: Tools) -> Reading:
         found = calls_tagged.find(text, tools)
         if found.extractor == "harmony":
             return Reading(found, "", left_open=False)
-    answer, left_open = strip_reasoning(text)
+    answer, left_open = thoughts.answer(text)
     return Reading(_find(answer, tools), answer, left_open)
 
 

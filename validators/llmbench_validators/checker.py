@@ -5,7 +5,8 @@ outcome are plain data (see :mod:`llmbench_validators.wire`):
 
 job: ``code``, ``function``, ``imports``, ``setup``, ``mode``, ``timeout_s``, ``memory_mb``, ``stages`` =
 list of ``{name, tests: [{args, kwargs, expected}], code: str | None, secret: bool}``.
-A job with ``calls`` (list of ``[args, kwargs]``) instead of stages and setup asks for the values alone.
+A job with ``calls`` (list of ``[args, kwargs]``) instead of stages and setup asks for the values alone; one with
+``replies`` is described in :mod:`llmbench_validators.project_check`.
 outcome: ``{stages: {name: (passed, total)}, failure, findings, recycle}``, ``{values: [(good, value)]}``,
 ``{spec_error}`` or ``{fault}``.
 """
@@ -19,7 +20,7 @@ import socket
 import types
 from typing import Any
 
-from llmbench_validators import asserts, compare, probe, show, wire
+from llmbench_validators import asserts, compare, probe, project_check, show, wire
 from llmbench_validators.runner import Runner
 from llmbench_validators.session import CandidateFailed, ParentGone, Reply, WarmZygote
 from llmbench_validators.types import SandboxFault, ValidationSpecError
@@ -53,7 +54,7 @@ def _serve(control: socket.socket, zygote: WarmZygote) -> None:
         job = wire.decode(wire.receive(control, MAX_JOB))
         outcome: dict[str, Any]
         try:
-            outcome = _evaluated(job, zygote, control) if "calls" in job else _Grading(job, zygote, control).run()
+            outcome = _outcome(job, zygote, control)
         except ValidationSpecError as exc:
             outcome = {"spec_error": str(exc)}
         except SandboxFault as exc:
@@ -61,6 +62,14 @@ def _serve(control: socket.socket, zygote: WarmZygote) -> None:
         wire.send(control, wire.encode(outcome))
         if outcome.get("recycle"):
             return
+
+
+def _outcome(job: dict[str, Any], zygote: WarmZygote, control: socket.socket) -> dict[str, Any]:
+    if "replies" in job:
+        return project_check.replies(job, zygote, control)
+    if "calls" in job:
+        return _evaluated(job, zygote, control)
+    return _Grading(job, zygote, control).run()
 
 
 class _Grading:

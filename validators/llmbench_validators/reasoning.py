@@ -18,6 +18,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from llmbench_validators import thoughts
 from llmbench_validators.answers import MARKERS, MAX_CHARACTERS, Candidate, candidates
 from llmbench_validators.choices import judge_choice
 from llmbench_validators.groups import judge_set, judge_tuple
@@ -26,7 +27,6 @@ from llmbench_validators.moments import judge_date, judge_time
 from llmbench_validators.number_answers import Pick, pick_number
 from llmbench_validators.outcome import Outcome, Wanted
 from llmbench_validators.reasoning_spec import Spec, number_of, read_spec
-from llmbench_validators.reasoning_tags import strip_reasoning
 from llmbench_validators.types import Completion, Confidence, Stage, Verdict
 from llmbench_validators.wordings import judge_text
 
@@ -57,7 +57,7 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
     Raises ValidationSpecError for a VALIDATION block with unknown keys or values that make no sense.
     """
     wanted = read_spec(spec)
-    text, unclosed = strip_reasoning(completion.text)
+    text, unclosed = thoughts.answer(completion.text)
     text = text[-MAX_CHARACTERS:]
     cut_off = completion.finish_reason == "length"
     graded = _Graded() if unclosed else _find(text, completion.prompt, wanted, cut_off=cut_off)

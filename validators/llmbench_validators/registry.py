@@ -21,6 +21,8 @@ _OWN = {
     "exact": "llmbench_validators.exact:validate",
     "json_schema": "llmbench_validators.json_schema:validate",
     "instructions": "llmbench_validators.instructions:validate",
+    "coding_multifile": "llmbench_validators.coding_multifile:validate",
+    "exam": "llmbench_validators.exam:validate",
 }
 
 

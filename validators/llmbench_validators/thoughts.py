@@ -4,45 +4,50 @@ from __future__ import annotations
 
 import re
 
-_TAGS = "think|thinking|thought|thoughts|reasoning|reflection|analysis"
-_OPEN = re.compile(rf"(?:^|(?<=\n))[ \t]*(?:<({_TAGS})>|\[(THINK)\]|◁(think)▷)", re.IGNORECASE)
-_ANY_CLOSE = re.compile(
-    rf"(?:(?:^|(?<=\n))[ \t]*(?:</(?:{_TAGS})>|\[/THINK\]|◁/think▷))"
-    rf"|(?:(?:</(?:{_TAGS})>|\[/THINK\]|◁/think▷)[ \t]*(?=\n|$))",
-    re.IGNORECASE,
-)
+_TAGS = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis"
+_TAG = rf"[ \t]*(?:<(\|?(?:{_TAGS})\|?)>|\[(THINK)\]|◁(think)▷|<\|begin_of_(thought)\|>)"
+_OPEN_HERE = re.compile(_TAG, re.IGNORECASE)
+_OPEN = re.compile(rf"(?:^|(?<=\n)){_TAG}", re.IGNORECASE)
+_CLOSE = rf"(?:</\|?(?:{_TAGS})\|?>|<\|/(?:{_TAGS})\|>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>)"
+_ORPHAN = re.compile(rf"(?<![\"'`]){_CLOSE}(?![\"'`])", re.IGNORECASE)
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:<\|constrain\|>\w+)?<\|message\|>")
 _CHANNEL = "<|channel|>"
-
-
-def _closing(name: str) -> re.Pattern[str]:
-    return re.compile(rf"</{name}>|\[/{name}\]|◁/{name}▷", re.IGNORECASE)
 
 
 def answer(text: str) -> tuple[str, bool]:
     """The text after its reasoning, and whether a reasoning part was left open (then nothing after it counts).
 
-    Tags open a reasoning part at a line's start only, so that code which mentions one stays whole.
+    Tags open a reasoning part at a line's start only, so that code which mentions one stays whole. A closing tag
+    without an opening one ends reasoning that began before the text, as chat templates often write the opening tag
+    into the prompt; between quotation marks it is part of the text.
     """
     if _CHANNEL in text:
         return _last_channel(text)
-    text = _without_pairs(text)
-    if (opening := _OPEN.search(text)) is not None:
-        return text[: opening.start()], True
-    closings = list(_ANY_CLOSE.finditer(text))
-    return (text[closings[-1].end() :] if closings else text), False
+    kept, left_open = _without_pairs(text)
+    if left_open:
+        return kept, True
+    closings = list(_ORPHAN.finditer(kept))
+    return (kept[closings[-1].end() :] if closings else kept), False
 
 
-def _without_pairs(text: str) -> str:
+def _without_pairs(text: str) -> tuple[str, bool]:
+    """The text outside closed reasoning parts, up to one that is never closed."""
+    kept: list[str] = []
     position = 0
-    while (opening := _OPEN.search(text, position)) is not None:
-        name = next(group for group in opening.groups() if group)
-        closing = _closing(name).search(text, opening.end())
+    opening = _OPEN.search(text)
+    while opening is not None:
+        kept.append(text[position : opening.start()])
+        closing = _closing(next(group for group in opening.groups() if group)).search(text, opening.end())
         if closing is None:
-            return text
-        text = text[: opening.start()] + text[closing.end() :]
-        position = opening.start()
-    return text
+            return "".join(kept), True
+        position = closing.end()
+        opening = _OPEN_HERE.match(text, position) or _OPEN.search(text, position)
+    return "".join([*kept, text[position:]]), False
+
+
+def _closing(name: str) -> re.Pattern[str]:
+    word = name.strip("|")
+    return re.compile(rf"</\|?{word}\|?>|<\|/{word}\|>|\[/{word}\]|◁/{word}▷|<\|end_of_{word}\|>", re.IGNORECASE)
 
 
 def _last_channel(text: str) -> tuple[str, bool]:
