@@ -74,7 +74,8 @@ def _unparsed(changed: Mapping[str, str | None]) -> str:
 
 def _graded(task: MultifileSpec, answer: Answer, changed: Mapping[str, str | None], notes: list[str]) -> Verdict:
     merged = {path: text for path, text in {**task.files, **changed}.items() if text is not None}
-    works = [project_run.Work("tests", test.path, test.code, merged, test.held) for test in task.tests]
+    own = (*task.files, *task.modified)
+    works = [project_run.Work("tests", test.path, test.code, merged, test.held, own) for test in task.tests]
     replies, level = project_run.run(works, task.limits)
     reports = [project_run.report(work, reply) for work, reply in zip(works, replies, strict=True)]
     passed, total = sum(report.passed for report in reports), sum(report.total for report in reports)

@@ -51,7 +51,7 @@ class _Collected:
             self.findings.append(text)
 
     def put(self, path: str, text: str | None, rule: str) -> None:
-        path = multifile_paths.placed(multifile_paths.normal(path), self.known, self.wanted)
+        path = self.place(path)
         reason = multifile_paths.refused(path) or self._clash(path)
         if reason:
             self.note(f"refused file {path!r}: {reason}")
@@ -60,6 +60,13 @@ class _Collected:
         else:
             self.files[path] = text
             self.rules[rule] = None
+
+    def place(self, path: str) -> str:
+        """Where the file an answer calls ``path`` goes; a path that is refused stays as it is."""
+        path = multifile_paths.normal(path)
+        if path in self.files or multifile_paths.refused(path):
+            return path
+        return multifile_paths.placed(path, self.known, [want for want in self.wanted if want not in self.files])
 
     def _clash(self, path: str) -> str:
         """A file cannot be the folder of another."""
@@ -74,8 +81,7 @@ class _Collected:
     def patch(self, text: str, path: str | None) -> None:
         """Apply the patches in a diff; one that does not fit is noted and left out."""
         for patch in multifile_diff.parse(text, path):
-            target = patch.new or patch.old or ""
-            placed = multifile_paths.placed(multifile_paths.normal(target), self.known, self.wanted)
+            placed = self.place(patch.new or patch.old or "")
             if patch.new is None:
                 self.put(placed, None, "diff")
                 continue

@@ -69,7 +69,8 @@ def _content(lines: list[str], number: int, opening: re.Match[str]) -> tuple[int
     closing = re.compile(rf"[ \t]*{mark}{{{len(opening['fence'])},}}[ \t]*")
     ends = list(_closings(lines, number + 1, closing, width + 3))
     if not ends:
-        return len(lines) - 1, _text(lines[number + 1 :], width)
+        rest = lines[number + 1 :]
+        return len(lines) - 1, _text(rest[:-1] if rest and not rest[-1].strip() else rest, width)
     if _language(opening["info"]) in _PYTHON or opening["info"].endswith(".py"):
         for end in ends:
             text = _text(lines[number + 1 : end], width)

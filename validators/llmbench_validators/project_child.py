@@ -69,16 +69,16 @@ def _lay_out(files: dict[str, str]) -> None:
 
 
 def _find_modules(request: dict[str, Any]) -> None:
+    for name in request["preload"]:  # while the answer's files cannot be found yet
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue
     here = os.getcwd()
     folders = [here, os.path.join(here, "src"), os.path.join(here, os.path.dirname(request["path"]))]
     sys.path[:0] = [folder for folder in dict.fromkeys(map(os.path.normpath, folders)) if os.path.isdir(folder)]
     importlib.invalidate_caches()
     sys.meta_path.insert(0, _Held(request["held"]))
-    for name in request["preload"]:
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            continue
 
 
 class _Held:

@@ -38,6 +38,7 @@ class Limits:
 class Work:
     """One module to run over ``files`` (the answer's view of the project) and ``held`` (the task's own files).
 
+    ``own`` are the paths the task itself knows: of other names, the standard library's module is meant.
     ``stop`` ends a test run at the first failure.
     """
 
@@ -46,6 +47,7 @@ class Work:
     code: str
     files: Mapping[str, str]
     held: Mapping[str, str]
+    own: tuple[str, ...] = ()
     stop: bool = False
 
 
@@ -97,7 +99,7 @@ def _request(work: Work, nonce: str) -> dict[str, Any]:
         "held": dict(work.held),
         "path": work.path,
         "code": work.code,
-        "preload": list(project_tests.imported(work.code, (*work.files, *work.held))),
+        "preload": list(project_tests.imported(work.code, (*work.own, *work.held))),
         "stop": work.stop,
     }
 

@@ -7,7 +7,9 @@ from typing import Any
 from llmbench_validators import registry
 from llmbench_validators.types import Completion, Verdict
 
-STOCK = "class Stock:\n    def __init__(self):\n        self.items = {}\n\n    def add(self, name, count):\n        pass\n"
+STOCK = (
+    "class Stock:\n    def __init__(self):\n        self.items = {}\n\n    def add(self, name, count):\n        pass\n"
+)
 REPORT = "from shop.stock import Stock\n\n\ndef total(stock):\n    return 0\n"
 RIGHT_STOCK = STOCK.replace("pass", "self.items[name] = self.items.get(name, 0) + count")
 RIGHT_REPORT = REPORT.replace("return 0", "return sum(stock.items.values())")

@@ -72,7 +72,9 @@ def test_tests_of_the_answers_own_are_left_out() -> None:
 
 @needs_full_isolation
 def test_a_new_file_may_be_added_and_an_old_one_removed() -> None:
-    moved = RIGHT_REPORT.replace("return sum(stock.items.values())", "from shop.sums import both\n    return both(stock)")
+    moved = RIGHT_REPORT.replace(
+        "return sum(stock.items.values())", "from shop.sums import both\n    return both(stock)"
+    )
     answer = fenced({"shop/stock.py": RIGHT_STOCK, "shop/report.py": moved})
     answer += "\n```python shop/sums.py\ndef both(stock):\n    return sum(stock.items.values())\n```\n"
     answer += "```diff\n--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-1 / 0\n```\n"
@@ -134,7 +136,9 @@ def test_tests_the_test_file_skips_do_not_count_and_those_the_answer_skips_fail(
 
 @needs_full_isolation
 def test_grading_again_gives_the_same_verdict() -> None:
-    code = "import random\n\n\nclass Odd:\n    pass\n\n\ndef f():\n    return [Odd(), random.random(), {'b', 'a', 'c'}]\n"
+    code = (
+        "import random\n\n\nclass Odd:\n    pass\n\n\ndef f():\n    return [Odd(), random.random(), {'b', 'a', 'c'}]\n"
+    )
     tests = "import unittest, work, os\n\n\nclass T(unittest.TestCase):\n    def test(self):\n"
     tests += "        self.assertEqual(work.f(), os.getcwd())\n"
 
