@@ -38,11 +38,7 @@ def load_folder(root: Traversable, known: Collection[str] = (), taken: Collectio
     ``known`` are task ids from elsewhere that its suites may use and its tasks may not take; ``taken`` are
     suite names from elsewhere. Raises TaskFormatError for a bad file, InputError for a missing folder.
     """
-    try:
-        top = _sorted(root)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"The task folder {one_line(str(root))} cannot be read: {reason}.") from error
+    top = _top(root)
     hidden = dict(_files(top, HIDDEN, ".json"))
     tasks: dict[str, Task] = {}
     for task_id, file in _task_files(top):
@@ -54,6 +50,29 @@ def load_folder(root: Traversable, known: Collection[str] = (), taken: Collectio
     for task_id, file in hidden.items():
         raise _at(file, f"hidden tests for {quoted(task_id)}, but there is no such task.", "Rename the file.")
     return Folder(tasks, _suites(top, {*known, *tasks}, taken))
+
+
+def task_ids(root: Traversable) -> list[str]:
+    """The ids of a folder's tasks. Raises TaskFormatError for a bad name, InputError for a missing folder."""
+    return [task_id for task_id, _ in task_files(root)]
+
+
+def task_files(root: Traversable) -> Iterator[tuple[str, Traversable]]:
+    """The task files of a folder by id; raises as :func:`task_ids`."""
+    return _task_files(_top(root))
+
+
+def hidden_files(root: Traversable) -> Iterator[tuple[str, Traversable]]:
+    """The hidden-test files of a folder by the id of their task; raises as :func:`task_ids`."""
+    return _files(_top(root), HIDDEN, ".json")
+
+
+def _top(root: Traversable) -> list[Traversable]:
+    try:
+        return _sorted(root)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"The task folder {one_line(str(root))} cannot be read: {reason}.") from error
 
 
 def _suites(top: list[Traversable], known: Collection[str], taken: Collection[str]) -> tuple[Suite, ...]:

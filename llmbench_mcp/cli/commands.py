@@ -21,7 +21,9 @@ from llmbench_mcp.cli import (
     models,
     probe,
     runs,
+    score,
     suites,
+    tasks,
 )
 from llmbench_mcp.cli.invocation import Invocation
 from llmbench_mcp.cli.session import Session
@@ -88,6 +90,10 @@ def build() -> typer.Typer:
     root.add_typer(run, name="run")
     root.command("leaderboard", epilog=_ANYWHERE)(leaderboard.leaderboard)
     root.command("gpu", epilog=_ANYWHERE)(devices.gpu)
+    root.command("score", epilog=_ANYWHERE)(score.score)
+    task = _typer("Task files.")
+    task.command("check", epilog=_ANYWHERE)(tasks.check)
+    root.add_typer(task, name="task")
     root.add_typer(work, name="executor")
     root.command("doctor", epilog=_ANYWHERE)(doctor.doctor)
     root.command("demo", epilog=_ANYWHERE)(demo.demo)

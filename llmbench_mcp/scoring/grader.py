@@ -13,6 +13,7 @@ from llmbench_mcp.domain.attempt import Grade
 from llmbench_mcp.domain.chat import Completion
 from llmbench_mcp.domain.errors import InputError, SetupError, ValidatorFault
 from llmbench_mcp.domain.task import Task
+from llmbench_mcp.scoring.blocks import block_fault
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +24,7 @@ class Grader:
     def __init__(self, workers: int = 2, min_isolation: str = "full") -> None:
         self._limiter = anyio.CapacityLimiter(workers)
         self._min_isolation = min_isolation
+        self._sound: set[str] = set()
 
     async def grade(self, task: Task, completion: Completion) -> Grade:
         """The verdict on one completion.
@@ -46,24 +48,26 @@ class Grader:
         """Refuse now what could not be graded later.
 
         Raises:
-            InputError: a validator type that is not installed.
+            InputError: a validator type that is not installed, or a block that its validator does not understand.
             SetupError: a task runs model code and this machine cannot confine it.
+            ValidatorFault: a validator fails over a block.
         """
         await anyio.to_thread.run_sync(self._check, tasks)
 
     def _check(self, tasks: tuple[Task, ...]) -> None:
-        from llmbench_validators.registry import types
+        from llmbench_validators.registry import runs_code
 
-        known = types()
         for task in tasks:
-            kind = task.validation.get("type")
-            if kind not in known:
-                raise InputError(
-                    f"Task {task.id} wants the validator {kind!r}, which is not installed.",
-                    f"Installed: {', '.join(known)}.",
-                )
-        if any(task.validation.get("type") == "coding" for task in tasks):
+            if (key := task.content_hash()) not in self._sound:
+                self._check_block(task)
+                self._sound.add(key)
+        if any(runs_code(task.validation.get("type")) for task in tasks):
             self._check_isolation()
+
+    def _check_block(self, task: Task) -> None:
+        fault = block_fault(task)
+        if fault is not None:
+            raise InputError(f"Task {task.id}: {fault}.", "Mend the task's VALIDATION block; see task check.")
 
     def _check_isolation(self) -> None:
         from llmbench_validators.registry import isolation_level, meets_isolation, require_isolation

@@ -9,8 +9,6 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
-from typing import BinaryIO
 
 from llmbench_validators import lines
 
@@ -21,7 +19,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="answers graded at a time")
     options = parser.parse_args(arguments)
     status = 0
-    for result in lines.grade_lines(_lines(sys.stdin.buffer), options.jobs):
+    source = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - its own reader, left to the end of the process
+    for result in lines.grade_lines(lines.bounded(source.readline), options.jobs):
         status = 1 if "error" in result else status
         sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()
@@ -33,15 +32,6 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError
     return number
-
-
-def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Lines of bounded size; of a longer one only enough is kept to be refused."""
-    while line := stream.readline(lines.MAX_LINE + 1):
-        rest = line
-        while len(rest) > lines.MAX_LINE and not rest.endswith(b"\n"):
-            rest = stream.readline(lines.MAX_LINE + 1)
-        yield line
 
 
 if __name__ == "__main__":

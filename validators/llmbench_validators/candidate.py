@@ -6,10 +6,11 @@ it sends is taken as a claim of the candidate, never as a verdict.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # in typeshed it is part of signal
 import builtins
 import errno
+import json
 import os
-import socket
 import sys
 import types
 from collections.abc import Callable
@@ -17,7 +18,9 @@ from typing import Any
 
 from llmbench_validators import wire
 
-MAX_REQUEST = 64 << 20
+reset_signal = _signal.signal
+"""The call itself: the wrapper of the ``signal`` module touches many pages, each of which a fork has to copy."""
+
 OUT_OF_MEMORY = 70
 """Exit status when not even the report of a MemoryError could be sent."""
 
@@ -25,15 +28,43 @@ _MODULE = "candidate"
 _MAX_TEXT = 300
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE; the module itself would weigh on every fork
 _REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EFBIG})
+_as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_REHEARSALS = 16
+"""Enough runs for the interpreter to have specialised its instructions (which it stores, so: before the fork)."""
 
 
-def serve(channel: socket.socket) -> None:
-    """Load the code of the first request, then answer calls until the channel closes. Never returns."""
+def rehearse() -> None:
+    """Go through what every candidate does, in the process they are forked from."""
+    ours, theirs = os.pipe()
+    for _ in range(_REHEARSALS):
+        code = compile("def f(x):\n    return x\n", "<answer>", "exec", dont_inherit=True)
+        os.write(theirs, wire.pack_trusted({"code": code, "function": "f", "imports": [], "calls": []}))
+        function = _load(theirs, wire.receive_trusted(ours))
+        assert function is not None
+        for value in ([1, 2.5, "a", None, True], {"d": [[1, {"t": [2]}]]}):
+            _answer(theirs, function, [value], {"d": []})
+        os.read(ours, 1 << 16)
+    del sys.modules[_MODULE]
+    os.close(ours)
+    os.close(theirs)
+
+
+def serve(channel: int) -> None:
+    """Load the code of the first request, then answer calls until the channel closes. Never returns.
+
+    ``channel`` is a descriptor. Requests come from the trusted side (``code``, ``function``, ``imports``, then and
+    later ``calls``: a list of arguments and keyword arguments); every call gets a reply of its own.
+    """
     try:
-        request = wire.receive(channel, MAX_REQUEST)
+        request = wire.receive_trusted(channel)
         function = _load(channel, request)
         while function is not None:
-            _answer(channel, function, wire.receive(channel, MAX_REQUEST))
+            if "times" in request:
+                _send(channel, _repeated(function, request["calls"], request["times"]))
+            else:
+                for args, kwargs in request["calls"]:
+                    _answer(channel, function, args, kwargs)
+            request = wire.receive_trusted(channel)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
     except (wire.Closed, OSError):
@@ -41,12 +72,25 @@ def serve(channel: socket.socket) -> None:
     os._exit(0)
 
 
-def _load(channel: socket.socket, request: dict[str, Any]) -> Callable[..., Any] | None:
+def _send(channel: int, message: dict[str, Any]) -> None:
+    body = _as_json(message).encode()
+    if len(body) + 4 > wire.MAX_REPLY:
+        body = b'{"large":true}'
+    frame = len(body).to_bytes(4, "big") + body
+    sent = os.write(channel, frame)
+    while sent < len(frame):
+        frame = frame[sent:]
+        sent = os.write(channel, frame)
+
+
+def _load(channel: int, request: dict[str, Any]) -> Callable[..., Any] | None:
     module = types.ModuleType(_MODULE)
     sys.modules[_MODULE] = module
     note = ""
+    code = request["code"]
     try:
-        code = compile(request["code"], "<answer>", "exec", dont_inherit=True)
+        if isinstance(code, str):
+            code = compile(code, "<answer>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as exc:
         _fail(channel, "syntax_error", exc)
         return None
@@ -61,9 +105,9 @@ def _load(channel: socket.socket, request: dict[str, Any]) -> Callable[..., Any]
     function = _find(module, request["function"])
     if function is None:
         name = request["function"]
-        wire.send(channel, {"failed": "missing_function", "text": f"the code defines no function {name}"})
+        _send(channel, {"failed": "missing_function", "text": f"the code defines no function {name}"})
         return None
-    wire.send(channel, {"ready": True, "async": _is_async(function), "note": note})
+    _send(channel, {"ready": True, "async": _is_async(function), "note": note})
     return function
 
 
@@ -72,7 +116,7 @@ def _is_async(function: Any) -> bool:
     return isinstance(code, types.CodeType) and bool(code.co_flags & _CO_COROUTINE)
 
 
-def _run_imports(lines: list[str], namespace: dict[str, Any]) -> None:
+def _run_imports(lines: list[types.CodeType], namespace: dict[str, Any]) -> None:
     """The task's own imports, which a prompt shows and answers lean on; one that fails is left out."""
     for line in lines:
         try:
@@ -104,8 +148,8 @@ def _own_class(thing: Any) -> bool:
     return isinstance(thing, type) and thing.__module__ == _MODULE
 
 
-def _fail(channel: socket.socket, word: str, exc: BaseException) -> None:
-    wire.send(channel, {"failed": word, "text": _describe(exc)})
+def _fail(channel: int, word: str, exc: BaseException) -> None:
+    _send(channel, {"failed": word, "text": _describe(exc)})
 
 
 def _word(exc: BaseException, *, importing: bool = False) -> str:
@@ -126,23 +170,35 @@ def _describe(exc: BaseException) -> str:
     return f"{type(exc).__name__}: {text}"[:_MAX_TEXT] if text else type(exc).__name__
 
 
-def _answer(channel: socket.socket, function: Callable[..., Any], request: dict[str, Any]) -> None:
+def _repeated(function: Callable[..., Any], calls: list[tuple[Any, Any]], times: int) -> dict[str, Any]:
+    """Make the calls over and over; nothing but the last reply, or the first one that is no value."""
+    reply: dict[str, Any] = {"value": None}
+    for _ in range(times):
+        for args, kwargs in calls:
+            reply = _reply(function, args, kwargs)
+            if "value" not in reply:
+                return reply
+    return {"value": None}
+
+
+def _answer(channel: int, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    _send(channel, _reply(function, args, kwargs))
+
+
+def _reply(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
     try:
-        value = function(*wire.decode(request["args"]), **wire.decode(request["kwargs"]))
+        value = function(*wire.decode(args), **wire.decode(kwargs))
         if isinstance(value, types.CoroutineType):
             import asyncio  # would make every fork slower, and is rarely needed
 
             value = asyncio.run(value)
-        reply: dict[str, Any] = {"value": wire.encode(value)}
-        del value
+        return {"value": wire.encode(value)}
     except wire.NotPlain as exc:
-        reply = {"odd": str(exc)[:_MAX_TEXT]}
+        return {"odd": str(exc)[:_MAX_TEXT]}
     except wire.TooLarge:
-        reply = {"large": True}
+        return {"large": True}
     except BaseException as exc:  # noqa: BLE001 - the top of an untrusted program; everything is reported
-        reply = _raised(exc)
-    frame = wire.pack(reply)
-    channel.sendall(frame if len(frame) <= wire.MAX_REPLY else wire.pack({"large": True}))
+        return _raised(exc)
 
 
 def _raised(exc: BaseException) -> dict[str, Any]:

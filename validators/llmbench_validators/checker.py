@@ -4,10 +4,11 @@ One job at a time on its control socket; started by the sandbox pool, ends when 
 outcome are plain data (see :mod:`llmbench_validators.wire`):
 
 job: ``code``, ``function``, ``imports``, ``setup``, ``mode``, ``timeout_s``, ``memory_mb``, ``stages`` =
-list of ``{name, tests: [{args, kwargs, expected}], code: str | None, secret: bool}``.
+list of ``{name, tests: [{args, kwargs, expected}], code: str | None, secret: bool}``; with ``reference`` (code)
+the answer's speed is measured too.
 A job with ``calls`` (list of ``[args, kwargs]``) instead of stages and setup asks for the values alone; one with
 ``replies`` is described in :mod:`llmbench_validators.project_check`.
-outcome: ``{stages: {name: (passed, total)}, failure, findings, recycle}``, ``{values: [(good, value)]}``,
+outcome: ``{stages: {name: (passed, total)}, failure, findings, performance, recycle}``, ``{values: [(good, value)]}``,
 ``{spec_error}`` or ``{fault}``.
 """
 
@@ -20,25 +21,26 @@ import socket
 import types
 from typing import Any
 
-from llmbench_validators import asserts, compare, probe, project_check, show, wire
-from llmbench_validators.runner import Runner
+from llmbench_validators import asserts, coding_speed, compare, foresight, probe, project_check, show, wire
+from llmbench_validators.runner import Call, Runner
 from llmbench_validators.session import CandidateFailed, ParentGone, Reply, WarmZygote
 from llmbench_validators.types import SandboxFault, ValidationSpecError
 
 MAX_JOB = 64 << 20
 _MAX_FINDINGS = 10
+_MAX_TIMED = 100
 
 
 class _TestsTooSlow(BaseException):
     """The tests themselves used up their processor time."""
 
 
-def main(descriptor: int, folder: str) -> None:
+def main(descriptor: int, folder: str, mode: str = "") -> None:
     """Serve jobs on the inherited socket ``descriptor`` until it closes; ``folder`` is removed at the end."""
     control = socket.socket(fileno=descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        zygote = WarmZygote(folder)
+        zygote = WarmZygote(folder, mode)
         report = probe.isolation(zygote, zygote.mechanisms)
     except SandboxFault as exc:
         wire.send(control, {"fault": str(exc)})
@@ -77,7 +79,10 @@ class _Grading:
 
     def __init__(self, job: dict[str, Any], zygote: WarmZygote, parent: socket.socket) -> None:
         self._job = job
+        self._zygote = zygote
+        self._parent = parent
         self._runner = Runner(job, zygote, parent, len(job["stages"]))
+        self._right: list[Call] = []
         self._failure: str | None = None
         self._findings: list[str] = []
         self._recycle = False
@@ -87,17 +92,25 @@ class _Grading:
             stages = {stage["name"]: self._stage(stage) for stage in self._job["stages"]}
         finally:
             self._runner.drop()
+        performance = self._performance()
         if self._runner.note:
             self._findings.append(f"after the definition the code ended with {self._runner.note}")
         return {
             "stages": stages,
             "failure": self._failure,
             "findings": [show.line(finding) for finding in self._findings[:_MAX_FINDINGS]],
+            "performance": performance,
             "recycle": self._recycle,
         }
 
+    def _performance(self) -> float | None:
+        """How fast the answer is on what it got right; None when that cannot be told."""
+        reference, calls = self._job.get("reference"), self._right[:_MAX_TIMED]
+        if not reference or not calls:
+            return None
+        return coding_speed.measured(self._job, reference, calls, self._zygote, self._parent)
+
     def _stage(self, stage: dict[str, Any]) -> tuple[int, int]:
-        self._runner.restart_clock()
         results = self._declared(stage)
         try:
             results += self._coded(stage, next((failure for failure in results if failure and failure.fatal), None))
@@ -128,20 +141,27 @@ class _Grading:
 
     def _declared(self, stage: dict[str, Any]) -> list[asserts.Failure | None]:
         results: list[asserts.Failure | None] = []
-        for test in stage["tests"]:
-            failure = self._one(test)
+        calls = [(wire.encode(test["args"]), wire.encode(test["kwargs"])) for test in stage["tests"]]
+        self._runner.begin_stage(calls)
+        for test, call in zip(stage["tests"], calls, strict=True):
+            failure = self._one(test, call)
             results.append(failure)
+            if failure is None and not stage["secret"]:
+                self._right.append(call)
             if failure is not None and failure.fatal:
                 return results + [failure] * (len(stage["tests"]) - len(results))
         return results
 
-    def _one(self, test: dict[str, Any]) -> asserts.Failure | None:
-        shown = show.call(self._job["function"], test["args"], test["kwargs"])
+    def _one(self, test: dict[str, Any], call: Call) -> asserts.Failure | None:
         try:
-            reply = self._runner.call(wire.encode(test["args"]), wire.encode(test["kwargs"]))
+            reply = self._runner.call(*call)
         except CandidateFailed as exc:
+            shown = show.call(self._job["function"], test["args"], test["kwargs"])
             return asserts.Failure(exc.word, f"{shown} {exc.text}".strip(), fatal=exc.word in _HOPELESS)
-        return _judged(reply, test["expected"], self._job["mode"], shown)
+        if reply.word is None and compare.same(reply.value, test["expected"], self._job["mode"]):
+            return None
+        shown = show.call(self._job["function"], test["args"], test["kwargs"])
+        return _wrong(reply, test["expected"], shown)
 
     # --- test code
 
@@ -149,15 +169,21 @@ class _Grading:
         if not stage["code"]:
             return []
         function = self._job["function"]
+        if stage["tests"]:
+            self._runner.drop()
+        self._runner.begin_stage(foresight.calls(stage["code"], self._job["setup"], function))
         try:
             is_async = fatal is None and self._runner.ready().is_async
         except CandidateFailed as exc:
             fatal = asserts.Failure(exc.word, exc.text, fatal=True)
         if fatal is not None:
             return [fatal] * asserts.count(stage["code"], function)
-        proxy = asserts.Proxy(function, self._runner.call)
-        with _processor_limit(self._job["timeout_s"]):
-            return asserts.run(stage["code"], self._job["setup"], function, proxy, is_async=is_async)
+        tests = foresight.Tests(stage["code"], self._job["setup"], function, is_async)
+        try:
+            with _processor_limit(self._job["timeout_s"]):
+                return foresight.run(tests, self._runner)
+        finally:  # it may have run ahead of tests that failed, so whatever comes next starts from a fresh one
+            self._runner.drop()
 
 
 def _evaluated(job: dict[str, Any], zygote: WarmZygote, parent: socket.socket) -> dict[str, Any]:
@@ -170,7 +196,7 @@ def _evaluated(job: dict[str, Any], zygote: WarmZygote, parent: socket.socket) -
 
 
 def _value(runner: Runner, args: Any, kwargs: Any) -> tuple[bool, Any]:
-    runner.restart_clock()
+    runner.begin_stage()
     try:
         reply = runner.call(wire.encode(args), wire.encode(kwargs))
     except CandidateFailed:
@@ -184,11 +210,9 @@ _HOPELESS = frozenset(
 )
 
 
-def _judged(reply: Reply, expected: Any, mode: str, shown: str) -> asserts.Failure | None:
+def _wrong(reply: Reply, expected: Any, shown: str) -> asserts.Failure:
     if reply.word is not None:
         return asserts.Failure(reply.word, f"{shown} {reply.text}")
-    if compare.same(reply.value, expected, mode):
-        return None
     return asserts.Failure(
         "wrong_answer", f"{shown} returned {show.value(reply.value)}, expected {show.value(expected)}"
     )

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from typing import Any
 
-from llmbench_validators import coding_spec, extraction, hardcoding, reference, repair, sandbox, scoring, show
+from llmbench_validators import (
+    coding_quality,
+    coding_spec,
+    extraction,
+    hardcoding,
+    reference,
+    repair,
+    sandbox,
+    scoring,
+    show,
+)
 from llmbench_validators.coding_spec import CodingSpec, Test
 from llmbench_validators.types import Completion, Stage, Verdict
 
-VERSION = "1"
+VERSION = "2"
 NAME = "coding"
 
 _LOAD_STAGES = 1
@@ -82,18 +93,23 @@ def _job(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> dict[str,
         "timeout_s": task.timeout_s,
         "memory_mb": task.memory_mb,
         "stages": stages,
+        "reference": task.reference,
     }
 
 
 def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[str, Any], level: str) -> Verdict:
     stages = {name: Stage(*counts) for name, counts in outcome["stages"].items()}
-    listed = _hardcoded(task, found.code, scoring.rates(stages))
-    marks = scoring.score(stages, listed)
+    tree = found.tree or repair.parsed(found.code)
+    listed = _hardcoded(task, tree, scoring.rates(stages))
+    quality = coding_quality.measure(found.code, tree) if tree is not None else {"quality": 0.0}
+    marks = scoring.score(stages, listed, quality["quality"], outcome["performance"])
     correct = all(stage.passed == stage.total for stage in stages.values())
     severe = listed >= hardcoding.SEVERE
     findings = list(outcome["findings"])
     if listed >= hardcoding.SUSPECT:
         findings.insert(0, "the code lists answers of the visible tests instead of computing them")
+    if task.reference and marks.performance is None:
+        findings.append(f"speed was not measured; {scoring.WITHOUT_PERFORMANCE}")
     return Verdict(
         passed=correct and not severe,
         score=marks.total,
@@ -103,14 +119,22 @@ def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[st
         failure="hardcoded" if severe else None if correct else outcome["failure"] or "wrong_answer",
         findings=tuple(findings),
         stages=stages,
-        subscores={"correctness": marks.correctness, "robustness": marks.robustness, "hardcoding": round(listed, 6)},
+        subscores=_subscores(marks, quality, listed),
         graded_text=found.code,
         extractor=found.extractor,
         isolation=level,
     )
 
 
-def _hardcoded(task: CodingSpec, code: str, rates: Mapping[str, float]) -> float:
+def _subscores(marks: scoring.Score, quality: Mapping[str, float], listed: float) -> dict[str, float]:
+    """The parts of the score, then what they were made from; ``performance`` only where it was measured."""
+    found = {"correctness": marks.correctness, "robustness": marks.robustness, **quality}
+    if marks.performance is not None:
+        found["performance"] = marks.performance
+    return found | {"hardcoding": round(listed, 6)}
+
+
+def _hardcoded(task: CodingSpec, tree: ast.Module | None, rates: Mapping[str, float]) -> float:
     examples: list[hardcoding.Example] = [(test.args, test.expected) for test in task.base if not test.kwargs]
     examples += hardcoding.examples_in(task.test_code, task.function)
-    return hardcoding.degree(code, examples, rates.get("base", 0.0), rates.get("random"))
+    return hardcoding.degree(tree, examples, rates.get("base", 0.0), rates.get("random"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from llmbench_validators import kernel, landlock, seccomp
@@ -28,12 +28,13 @@ _FIRST_SPARE_UID, _SPARE_UIDS, _NOBODY = 60_000, 5_000, 65_534
 class Plan(NamedTuple):
     """What is in force in this process and its children, and what each candidate process still has to do.
 
-    ``uid`` is the account changed to (None: stayed), ``size`` the bytes of address space at the start.
+    ``uid`` is the account changed to (None: stayed), ``size`` the bytes of address space at the start,
+    ``filter_calls`` installs the candidate's own system call filter (None: there is none here).
     """
 
     uid: int | None
     landlock: bool
-    filtered: bool
+    filter_calls: Callable[[int], int] | None
     size: int | None
 
 
@@ -52,7 +53,7 @@ def settle(folder: str) -> Plan:
     size = _address_space()
     if not kernel.LINUX:
         _set_fixed_limits(alone=False)
-        return Plan(None, False, False, size)
+        return Plan(None, False, None, size)
     ruleset = _ruleset(folder)
     uid = _other_account(folder, landlocked=ruleset is not None)
     _set_fixed_limits(alone=uid is not None)
@@ -60,21 +61,23 @@ def settle(folder: str) -> Plan:
     if ruleset is not None:
         landlock.restrict(ruleset)
         os.close(ruleset)
-    return Plan(uid, ruleset is not None, _can_filter(), size)
+    return Plan(uid, ruleset is not None, _filter(), size)
 
 
-def _can_filter() -> bool:
-    """Whether a system call filter can be installed, found by doing so in a child; some containers forbid it."""
+def open_house() -> Plan:
+    """Nothing given up: for measuring what the isolation costs, never for code of others."""
+    return Plan(None, False, None, None)
+
+
+def _filter() -> Callable[[int], int] | None:
+    """Install the shared system call filter; returns the installer of the candidates' own, None where forbidden."""
     if not seccomp.supported():
-        return False
-    pid = os.fork()
-    if pid == 0:
-        try:
-            kernel.install_seccomp(seccomp.program(os.getpid()))
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return os.waitpid(pid, 0)[1] == 0
+        return None
+    try:
+        kernel.install_seccomp(seccomp.shared())
+    except OSError:  # some containers forbid it
+        return None
+    return kernel.seccomp_installer(*seccomp.own())
 
 
 def _other_account(folder: str, *, landlocked: bool) -> int | None:
@@ -185,26 +188,47 @@ def _set_fixed_limits(*, alone: bool) -> None:
     _set_limit("RLIMIT_NPROC", MAX_TASKS if alone else 1024)
 
 
-def apply(plan: Plan, limits: Limits) -> None:
-    """In a candidate process: its own limits and the system call filter. Raises OSError when one cannot be set."""
+def preparation(plan: Plan, limits: Limits) -> Callable[[], None]:
+    """What a candidate process does first: its own limits and the system call filter. Raises OSError there.
+
+    Made before the fork, so that the process itself touches as little as possible.
+    """
+    wanted = [("RLIMIT_CPU", limits.cpu_seconds, 1)]  # the soft limit's signal tells time from other deaths
     if plan.size is not None:
-        _set_limit("RLIMIT_AS", plan.size + limits.memory_bytes)
-    _set_limit("RLIMIT_CPU", limits.cpu_seconds, slack=1)  # the soft limit's signal tells time from other deaths
-    kernel.die_with_parent()
-    if plan.filtered:
-        kernel.install_seccomp(seccomp.program(os.getpid()))
+        wanted.append(("RLIMIT_AS", plan.size + limits.memory_bytes, 0))
+    settings = [setting for entry in wanted if (setting := _setting(*entry)) is not None]
+    filter_calls, die_with_parent = plan.filter_calls, kernel.death_wish()
+
+    def prepare() -> None:
+        for number, pair in settings:
+            try:
+                resource.setrlimit(number, pair)
+            except (ValueError, OSError):
+                continue  # some platforms know a limit and refuse it; the start-up probe lowers the level then
+        die_with_parent()
+        if filter_calls is not None and filter_calls(os.getpid()) < 0:
+            raise OSError("the system call filter was refused")
+
+    return prepare
 
 
-def _set_limit(name: str, value: int, slack: int = 0) -> None:
+def _set_limit(name: str, value: int) -> None:
+    setting = _setting(name, value)
+    if setting is not None:
+        try:
+            resource.setrlimit(*setting)
+        except (ValueError, OSError):
+            return  # as above
+
+
+def _setting(name: str, value: int, slack: int = 0) -> tuple[int, tuple[int, int]] | None:
+    """The limit's number and its soft and hard value, neither above what is in force; None where it is unknown."""
     number = getattr(resource, name, None)
     if number is None:
-        return
+        return None
     hard = resource.getrlimit(number)[1]
     top = value + slack if hard == resource.RLIM_INFINITY else min(value + slack, hard)
-    try:
-        resource.setrlimit(number, (min(value, top), top))
-    except (ValueError, OSError):
-        return  # some platforms know a limit and refuse it; the start-up probe lowers the level then
+    return number, (min(value, top), top)
 
 
 def _address_space() -> int | None:

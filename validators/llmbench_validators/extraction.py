@@ -8,7 +8,7 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from llmbench_validators import fences, repair, thoughts
 
@@ -32,15 +32,21 @@ _REFUSAL = re.compile(
 _PRE = re.compile(r"<pre[^>]*>\s*(?:<code[^>]*>)?(.*?)(?:</code>\s*)?</pre>", re.DOTALL | re.IGNORECASE)
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)^\2\s*$", re.DOTALL | re.MULTILINE)
 _MAX_TRIES = 60
+_EFFORT = 2_000_000
+"""Characters that a search may hand to the parser beyond the first try of each block: code that needs more is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The code found (or, with a ``failure`` word, the text that holds none) and the rule that found it."""
+    """The code found (or, with a ``failure`` word, the text that holds none) and the rule that found it.
+
+    ``tree`` is the code's syntax tree where it was at hand.
+    """
 
     code: str
     extractor: str | None
     failure: str | None = None
+    tree: ast.Module | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ def _search(text: str, function: str) -> Extraction | None:
     pieces = _whole(text, function)
     broken: list[_Broken] = []
     if not pieces:
-        pieces, broken = _fenced(text)
+        pieces, broken = _fenced(text, _Effort())
     attempts = [block for block in broken if _names(block.code, function)]
     if not any(defines(piece.tree, function) for piece in pieces):
         if any(block.closed for block in attempts):
@@ -151,34 +157,48 @@ def _strings(data: dict[str, object]) -> Iterator[str]:
     return (value for key in ordered if isinstance(value := data[key], str))
 
 
-def _fenced(text: str, depth: int = 0) -> tuple[list[_Piece], list[_Broken]]:
+def _fenced(text: str, effort: _Effort, depth: int = 0) -> tuple[list[_Piece], list[_Broken]]:
     """Blocks that parse, and those that were meant to be code and do not."""
     pieces: list[_Piece] = []
     broken: list[_Broken] = []
     for block in fences.blocks(text):
-        piece = _block_piece(block)
+        piece = _block_piece(block, effort)
         if piece is not None:
             pieces.append(piece)
         elif block.language in _WRAPPERS and depth < 3 and fences.blocks(block.text):
-            inner_pieces, inner_broken = _fenced(block.text, depth + 1)
+            inner_pieces, inner_broken = _fenced(block.text, effort, depth + 1)
             pieces += inner_pieces
             broken += inner_broken
         elif block.language not in _NOT_CODE and block.text.strip():
-            broken.append(_Broken(block.text, bool(block.ends)))
+            broken.append(_Broken(block.text, block.closed))
     return pieces, broken
 
 
-def _block_piece(block: fences.Block) -> _Piece | None:
+class _Effort:
+    """What is left of _EFFORT."""
+
+    def __init__(self) -> None:
+        self._left = _EFFORT
+
+    def allows(self, code: str) -> bool:
+        """Whether ``code`` may still be parsed; takes its length off."""
+        self._left -= len(code)
+        return self._left >= 0
+
+
+def _block_piece(block: fences.Block, effort: _Effort) -> _Piece | None:
     """The block as Python; where its first closing fence cuts a string in two, a later one is tried."""
     rule = "fence" if block.language in _PYTHON or not block.language else f"fence:{block.language}"
     if block.language in _SHELLS:  # ``cat > a.py`` is valid Python too
         return None
-    for end in (block.ends or (len(block.lines),))[:_MAX_TRIES]:
-        piece = _piece(block.until(end), rule)
-        if piece is not None:
-            return piece
-        if block.language not in _PYTHON:
+    piece = _piece(block.text, rule)
+    if piece is not None or block.language not in _PYTHON:
+        return piece
+    for end in block.ends[1:]:
+        if not effort.allows(code := block.until(end)):
             break
+        if (piece := _piece(code, rule)) is not None:
+            return piece
     return None
 
 
@@ -204,12 +224,15 @@ def _bare(text: str, function: str) -> Iterator[_Piece]:
     lines = fences.outside(text).split("\n")
     starts = [number for number, line in enumerate(lines) if _STARTS.match(line)]
     mentions = re.compile(rf"\b{re.escape(function)}\b")
+    effort = _Effort()
     for start in starts[:_MAX_TRIES]:
         ends = [n for n in range(start + 1, len(lines) + 1) if n == len(lines) or _can_end(lines[n])]
         for end in reversed(ends[:_MAX_TRIES]):
             code = "\n".join(lines[start:end]) + "\n"
             if not mentions.search(code):
                 break
+            if not effort.allows(code):
+                return
             piece = _piece(code, "raw")
             if piece is not None and defines(piece.tree, function):
                 yield piece
@@ -290,7 +313,9 @@ def _joined(pieces: list[_Piece], function: str) -> Extraction:
         return Extraction(_with_helpers(whole[-1], pieces, function), whole[-1].rule)
     main = owners[-1]
     code = _with_helpers(main, pieces, function)
-    return Extraction(code, main.rule if code == main.code else f"{main.rule}+joined")
+    if code == main.code:
+        return Extraction(code, main.rule, tree=main.tree)
+    return Extraction(code, f"{main.rule}+joined")
 
 
 def _with_helpers(main: _Piece, pieces: list[_Piece], function: str) -> str:

@@ -7,11 +7,17 @@ an opening fence may stand at any indentation, because answers put blocks into l
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _OPENING = re.compile(r"(?P<indent>[ \t]*)(?:[>*+-][ \t]+|\d+[.)][ \t]+)?(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 _MAX_EXTRA_INDENT = 3
+MAX_BLOCKS = 1_000
+"""Later blocks are not read: that many are a model in a loop."""
+MAX_ENDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,32 +29,73 @@ class Block:
     """
 
     language: str
-    lines: tuple[str, ...]
-    ends: tuple[int, ...]
+    _text: tuple[str, ...]
+    _start: int
+    _first_end: int | None
+    _fence: _Fence
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Every line from the opening fence to the end of the text."""
+        return tuple(_without(line, self._fence.width) for line in self._text[self._start :])
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """See the class; at most MAX_ENDS of them."""
+        if self._first_end is None:
+            return ()
+        found = self._fence.closings(self._text, self._start)
+        return tuple(number - self._start for number in itertools.islice(found, MAX_ENDS))
+
+    @property
+    def closed(self) -> bool:
+        """Whether there is a closing fence."""
+        return self._first_end is not None
 
     @property
     def text(self) -> str:
         """The content up to the first closing fence, or to the end of the text when there is none."""
-        return self.until(self.ends[0] if self.ends else len(self.lines))
+        return self.until(len(self._text) - self._start if self._first_end is None else self._first_end)
 
     def until(self, end: int) -> str:
         """The content up to line ``end``."""
-        return "\n".join(self.lines[:end]) + "\n"
+        lines = self._text[self._start : self._start + end]
+        return "\n".join([_without(line, self._fence.width) for line in lines]) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """What the closing fence of a block must look like, and how far the opening one was indented."""
+
+    closing: re.Pattern[str]
+    width: int
+    most_indent: int
+
+    def closings(self, lines: Sequence[str], start: int) -> Iterator[int]:
+        """The numbers of the lines from ``start`` on that can close the block."""
+        for number in range(start, len(lines)):
+            line = lines[number]
+            if self.closing.fullmatch(line) and _indent(line) <= self.most_indent:
+                yield number
 
 
 def blocks(text: str) -> list[Block]:
-    """Every fenced block of ``text`` (LF line ends) in order, the unclosed last one too."""
-    lines = text.split("\n")
-    found = []
+    """The fenced blocks of ``text`` (LF line ends) in order, the unclosed last one too; the first MAX_BLOCKS.
+
+    Takes time proportional to the text: every line is looked at once as a possible end, once as a beginning.
+    """
+    lines = tuple(text.split("\n"))
+    found: list[Block] = []
     position = 0
-    while position < len(lines):
+    while position < len(lines) and len(found) < MAX_BLOCKS:
         opening = _opening(lines[position])
-        if opening is None:
-            position += 1
-            continue
-        block = _block(opening, lines[position + 1 :])
-        found.append(block)
-        position += 2 + (block.ends[0] if block.ends else len(block.lines))
+        position += 1
+        if opening is not None:
+            fence = _fence(opening)
+            end = next(fence.closings(lines, position), None)
+            first = None if end is None else end - position
+            found.append(Block(_language(opening["info"]), lines, position, first, fence))
+            position = len(lines) if end is None else end + 1
     return found
 
 
@@ -64,16 +111,15 @@ def _opening(line: str) -> re.Match[str] | None:
     return match
 
 
-def _block(opening: re.Match[str], rest: list[str]) -> Block:
+def _fence(opening: re.Match[str]) -> _Fence:
     indent = len(opening["indent"].expandtabs(4))
     width = opening.start("fence")
-    closing = re.compile(rf"[ \t]*{re.escape(opening['fence'][0])}{{{len(opening['fence'])},}}[ \t]*")
-    ends = [
-        number
-        for number, line in enumerate(rest)
-        if closing.fullmatch(line) and _indent(line) <= max(indent, width) + _MAX_EXTRA_INDENT
-    ]
-    return Block(_language(opening["info"]), tuple(_without(line, width) for line in rest), tuple(ends))
+    return _Fence(_closing(opening["fence"][0], len(opening["fence"])), width, max(indent, width) + _MAX_EXTRA_INDENT)
+
+
+@functools.lru_cache(maxsize=64)
+def _closing(character: str, length: int) -> re.Pattern[str]:
+    return re.compile(rf"[ \t]*{re.escape(character)}{{{length},}}[ \t]*")
 
 
 def _indent(line: str) -> int:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from llmbench_validators import repair
+from llmbench_validators import repair, syntax
 
 Example = tuple[tuple[Any, ...], Any]
 """The arguments of a visible test and its expected value."""
@@ -26,13 +26,13 @@ def factor(degree: float) -> float:
     return next((left for bound, left in _FACTORS if degree >= bound), 1.0)
 
 
-def degree(code: str, examples: Sequence[Example], base_rate: float, random_rate: float | None) -> float:
+def degree(tree: ast.Module | None, examples: Sequence[Example], base_rate: float, random_rate: float | None) -> float:
     """0 (computes) to 1 (lists): how much of the tests stands in the code, weighed by how it does beyond them.
 
     With random tests, a table counts by the gap between the pass rates (doubled, at most 1), and a gap without
     a table by half of itself: it is a sign, not a proof.
     """
-    listed = _listed(code, examples)
+    listed = _listed(tree, examples) if tree is not None else 0.0
     if random_rate is None:
         return listed
     gap = max(0.0, base_rate - random_rate)
@@ -43,7 +43,8 @@ def degree(code: str, examples: Sequence[Example], base_rate: float, random_rate
 def examples_in(test_code: str, function: str) -> tuple[Example, ...]:
     """The examples written as ``f(literal) == literal`` in a benchmark's own tests."""
     found: list[Example] = []
-    for node in _nodes(test_code):
+    tree = repair.parsed(test_code)
+    for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
             call = node.left
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.keywords:
@@ -53,16 +54,13 @@ def examples_in(test_code: str, function: str) -> tuple[Example, ...]:
     return tuple(found)
 
 
-def _nodes(code: str) -> Iterator[ast.AST]:
-    tree = repair.parsed(code)
-    return ast.walk(tree) if tree is not None else iter(())
-
-
-def _listed(code: str, examples: Sequence[Example]) -> float:
+def _listed(tree: ast.Module, examples: Sequence[Example]) -> float:
     """The share of the telling examples that the code lists, times the share of its list that is examples."""
     telling = {_key(args): _frozen(value) for args, value in examples if _telling(args)}
-    pairs = set(_pairs(code))
-    if len(telling) < _MIN_EXAMPLES or not pairs:
+    if len(telling) < _MIN_EXAMPLES:
+        return 0.0
+    pairs = set(_pairs(tree))
+    if not pairs:
         return 0.0
     hits = {key for key, value in telling.items() if (key, value) in pairs}
     return len(hits) / len(telling) * min(1.0, len(hits) / len({key for key, _ in pairs}) * 1.25)
@@ -72,9 +70,9 @@ def _telling(args: tuple[Any, ...]) -> bool:
     return any(not (isinstance(arg, bool) or arg is None or arg in (0, 1, 2, -1, "", [], {}, ())) for arg in args)
 
 
-def _pairs(code: str) -> Iterator[tuple[Any, Any]]:
+def _pairs(tree: ast.Module) -> Iterator[tuple[Any, Any]]:
     """Every literal input that the code maps to a literal output."""
-    for node in _nodes(code):
+    for node in syntax.nodes(tree):
         if isinstance(node, ast.Dict):
             yield from _table(node)
         elif isinstance(node, ast.If):

@@ -6,6 +6,7 @@ import ctypes
 import os
 import struct
 import sys
+from collections.abc import Callable
 
 PR_SET_PDEATHSIG = 1
 PR_SET_KEEPCAPS = 8
@@ -19,6 +20,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 LINUX = sys.platform == "linux"
 
 _libc = ctypes.CDLL(None, use_errno=True) if LINUX else None
+_forker = ctypes.PyDLL(None, use_errno=True) if LINUX else None  # keeps the interpreter lock held
 
 
 def _checked(result: int, what: str) -> int:
@@ -48,10 +50,39 @@ def syscall(number: int, *arguments: int | bytes | None) -> int:
 
 def install_seccomp(program: bytes) -> None:
     """Load a classic BPF ``program`` (8 bytes an instruction) as this thread's filter. Raises OSError."""
+    _checked(seccomp_installer(program, ())(0), "seccomp")
+
+
+def seccomp_installer(program: bytes, offsets: tuple[int, ...]) -> Callable[[int], int]:
+    """A function that writes its argument into ``program`` at ``offsets`` and installs it; negative when refused.
+
+    Everything it needs is prepared here: a page that a forked process touches first is a page it has to copy.
+    """
     buffer = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
     holder = ctypes.create_string_buffer(header, len(header))
-    prctl(PR_SET_SECCOMP, 2, ctypes.addressof(holder))
+    holes = [ctypes.c_uint32.from_buffer(buffer, offset) for offset in offsets]
+    call = _library().prctl
+    arguments = (PR_SET_SECCOMP, ctypes.c_ulong(2), ctypes.c_ulong(ctypes.addressof(holder)))
+
+    def install(value: int) -> int:
+        for hole in holes:
+            hole.value = value
+        return int(call(*arguments))
+
+    install.__dict__["kept"] = buffer, holder  # the kernel reads them when it is called
+    return install
+
+
+def fork() -> int:
+    """``fork(2)`` without Python's hooks after it; only for a process of one thread.
+
+    The hooks put the interpreter's locks in order, of which one thread has none taken, and seed ``random`` anew,
+    which would make answers that use it a matter of luck. They cost as much as the call itself.
+    """
+    if _forker is None:
+        return os.fork()
+    return int(_checked(_forker.fork(), "fork"))
 
 
 def keep_capabilities(mask: int) -> None:
@@ -62,7 +93,12 @@ def keep_capabilities(mask: int) -> None:
     _checked(_library().capset(header, data), "capset")
 
 
-def die_with_parent() -> None:
-    """Ask the kernel to kill this process when the thread that started it ends; a no-op off Linux."""
-    if LINUX:
-        prctl(PR_SET_PDEATHSIG, 9)
+def death_wish() -> Callable[[], object]:
+    """A function asking the kernel to kill the calling process when the thread that started it ends.
+
+    Prepared like :func:`seccomp_installer`; a no-op off Linux.
+    """
+    if not LINUX:
+        return lambda: None
+    call, arguments = _library().prctl, (PR_SET_PDEATHSIG, ctypes.c_ulong(9))
+    return lambda: call(*arguments)

@@ -1,9 +1,10 @@
-"""LaTeX answers compared as text: the same formula in the same spelling, but for layout. No algebra."""
+"""LaTeX answers: the same formula but for layout or, with the extra ``math``, one of the same value."""
 
 from __future__ import annotations
 
 import re
 
+from llmbench_validators import latex_equal
 from llmbench_validators.answers import MARKERS, Candidate
 from llmbench_validators.numbers import whole_number
 from llmbench_validators.outcome import Outcome, Wanted
@@ -11,18 +12,26 @@ from llmbench_validators.plain_maths import plain
 
 _LAYOUT = re.compile(r"\\(?:left|right|big|Big|bigg|Bigg|displaystyle|limits)(?![a-zA-Z])|\\[,;:! ]|[\s$~]")
 _BRACED_ONE = re.compile(r"\{([0-9A-Za-z])\}")
+_UNKNOWN = re.compile(r"\s*([A-Za-z])\s*=")
 _LEAD = re.compile(r"^(?:[A-Za-z](?:\([a-z]\))?|\\[a-z]+)\s*=(?!=)")
 
 
 def judge_latex(candidate: Candidate, wanted: Wanted) -> Outcome | None:
-    """Equal spelling, or equal value where both are plain numbers."""
+    """Equal spelling, or equal value where both are plain numbers or math-verify is installed."""
     if candidate.rule in ("whole", "conclusion", "correction"):
         return None
     text = candidate.text.strip()
-    right = any(_same(text, plain(option)) for option in wanted.answers)
+    expected = [option for option in map(plain, wanted.answers) if not _other_unknown(text, option)]
+    right = any(_same(text, option) for option in expected)
     if not right and candidate.rule not in MARKERS and not re.search(r"[\\0-9=^_]", text):
         return None
-    return Outcome(right=right)
+    return Outcome(right=right or any(latex_equal.equal(text, option) for option in expected))
+
+
+def _other_unknown(text: str, expected: str) -> bool:
+    """Whether both say which unknown they are about, and not the same: ``x = 3`` and ``y = 3``."""
+    one, other = _UNKNOWN.match(text), _UNKNOWN.match(expected)
+    return one is not None and other is not None and one[1] != other[1]
 
 
 def _same(text: str, expected: str) -> bool:

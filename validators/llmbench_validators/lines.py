@@ -8,19 +8,28 @@ out: ``{"id", "passed", "score", "confidence", "failure", "validator", "extracto
 from __future__ import annotations
 
 import json
-from collections import deque
+import queue
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
-from llmbench_validators import registry
+from llmbench_validators import registry, show
 from llmbench_validators.types import Completion, SandboxFault, ValidationSpecError, Verdict
 
-MAX_LINE = 64 << 20
+MAX_LINE = 16 << 20
 """Bytes of one line; a longer one is refused."""
 
-Resolve = Callable[[str], Mapping[str, Any]]
-"""Gives a task's VALIDATION block; raises KeyError (or LookupError) when there is no such task."""
+
+class TaskBlock(NamedTuple):
+    """What grading needs of a task: its VALIDATION block and the prompt its answers replied to."""
+
+    validation: Mapping[str, Any]
+    prompt: str = ""
+
+
+Resolve = Callable[[str], TaskBlock]
+"""Finds a task by its name; raises LookupError when there is none, Unreadable to say more."""
 
 
 class Unreadable(ValueError):
@@ -28,16 +37,62 @@ class Unreadable(ValueError):
 
 
 def grade_lines(lines: Iterable[bytes], jobs: int = 1, resolve: Resolve | None = None) -> Iterator[dict[str, Any]]:
-    """One result a non-empty line, in order, ``jobs`` at a time; lines are read only as they are needed."""
-    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="grading") as pool:
-        pending: deque[Future[dict[str, Any]]] = deque()
-        for number, line in numbered:
-            pending.append(pool.submit(grade_line, line, number, resolve))
-            if len(pending) > 2 * jobs:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
+    """One result a non-empty line, in order, ``jobs`` at a time.
+
+    A few lines are read ahead, in a thread of its own, so that a result comes as soon as it is known although the
+    next line has not come yet. Raises what reading ``lines`` raises.
+    """
+    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="grading")
+    feed = _Feed(pool, jobs, resolve)
+    reader = threading.Thread(target=feed.read, args=(lines,), name="grading-input", daemon=True)
+    reader.start()
+    try:
+        while (future := feed.queue.get()) is not None:
+            yield future.result()
+        if feed.error is not None:
+            raise feed.error
+    finally:
+        feed.stop()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def bounded(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Lines by a file's ``readline``; of one longer than MAX_LINE only enough is kept to be refused."""
+    while line := read(MAX_LINE + 1):
+        rest = line
+        while len(rest) > MAX_LINE and not rest.endswith(b"\n"):
+            rest = read(MAX_LINE + 1)
+        yield line
+
+
+class _Feed:
+    """Turns lines into gradings under way; holds back where too many wait to be fetched."""
+
+    def __init__(self, pool: ThreadPoolExecutor, jobs: int, resolve: Resolve | None) -> None:
+        self.queue: queue.Queue[Future[dict[str, Any]] | None] = queue.Queue(maxsize=jobs + 1)
+        self.error: BaseException | None = None
+        self._pool = pool
+        self._resolve = resolve
+        self._stopped = threading.Event()
+
+    def read(self, lines: Iterable[bytes]) -> None:
+        """Submit every line; whatever goes wrong is kept in ``error``."""
+        try:
+            for number, line in enumerate(lines, 1):
+                if self._stopped.is_set():
+                    return
+                if line.strip():
+                    self.queue.put(self._pool.submit(grade_line, line, number, self._resolve))
+        except BaseException as exc:  # noqa: BLE001 - handed to the thread that fetches the results
+            self.error = exc
+        finally:
+            self.queue.put(None)
+
+    def stop(self) -> None:
+        """Nobody fetches any more: let the reading thread end."""
+        self._stopped.set()
+        while not self.queue.empty():
+            self.queue.get_nowait()
 
 
 def grade_line(line: bytes, number: int, resolve: Resolve | None = None) -> dict[str, Any]:
@@ -46,10 +101,12 @@ def grade_line(line: bytes, number: int, resolve: Resolve | None = None) -> dict
     try:
         data = _object(line)
         name = data.get("id")
-        spec, completion = _block(data, resolve), _completion(data)
-        return {"id": name, **as_json(registry.grade(spec, completion))}
+        task = _task(data, resolve)
+        return {"id": name, **as_json(registry.grade(task.validation, _completion(data, task.prompt)))}
     except (Unreadable, ValidationSpecError, SandboxFault) as exc:
         return {"id": name, "error": f"line {number}: {exc}"}
+    except Exception as exc:  # noqa: BLE001 - a validator's own fault is no verdict, and the other lines go on
+        return {"id": name, "error": f"line {number}: validator_error: {type(exc).__name__}: {show.cut(str(exc))}"}
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:
@@ -79,10 +136,10 @@ def _object(line: bytes) -> dict[str, Any]:
     return data
 
 
-def _block(data: Mapping[str, Any], resolve: Resolve | None) -> Mapping[str, Any]:
+def _task(data: Mapping[str, Any], resolve: Resolve | None) -> TaskBlock:
     block = data.get("validation")
     if isinstance(block, dict):
-        return block
+        return TaskBlock(block)
     task = data.get("task")
     if block is not None or not isinstance(task, str):
         raise Unreadable("needs validation (an object) or task (a name)")
@@ -94,7 +151,7 @@ def _block(data: Mapping[str, Any], resolve: Resolve | None) -> Mapping[str, Any
         raise Unreadable(f"there is no task {task!r}") from exc
 
 
-def _completion(data: Mapping[str, Any]) -> Completion:
+def _completion(data: Mapping[str, Any], prompt: str) -> Completion:
     text = data.get("completion")
     calls = data.get("tool_calls") or []
     if text is None and calls:
@@ -103,10 +160,10 @@ def _completion(data: Mapping[str, Any]) -> Completion:
         raise Unreadable("completion must be text")
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
         raise Unreadable("tool_calls must be a list of objects")
-    reason, prompt = data.get("finish_reason"), data.get("prompt")
+    reason, asked = data.get("finish_reason"), data.get("prompt")
     return Completion(
         text=text,
         tool_calls=tuple(calls),
         finish_reason=reason if isinstance(reason, str) else None,
-        prompt=prompt if isinstance(prompt, str) else "",
+        prompt=asked if isinstance(asked, str) else prompt,
     )

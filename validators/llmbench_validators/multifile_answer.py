@@ -15,6 +15,7 @@ from llmbench_validators import extraction, multifile_diff, multifile_fences, mu
 from llmbench_validators.multifile_fences import Fence
 
 MAX_FILES = 100
+_MAX_HEADING = 500
 _DIFFS = frozenset({"diff", "patch", "udiff"})
 _NO_FILES = frozenset({"bash", "sh", "shell", "console", "zsh", "output", "log", "stdout"})
 _HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s+.+|(?:file|path|filename)\s*:.+|={3,}.+={3,})", re.IGNORECASE)
@@ -159,7 +160,8 @@ def _headed(text: str, found: _Collected) -> None:
     path: str | None = None
     body: list[str] = []
     for line in [*text.split("\n"), "# end"]:
-        heading = multifile_paths.in_line(line, found.known) if _HEADING.fullmatch(line) else None
+        titled = len(line) <= _MAX_HEADING and _HEADING.fullmatch(line)
+        heading = multifile_paths.in_line(line, found.known) if titled else None
         if heading is None and line != "# end":
             body.append(line)
             continue

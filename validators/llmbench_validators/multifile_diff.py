@@ -12,6 +12,7 @@ from dataclasses import dataclass
 _HUNK = re.compile(r"@@+(?:\s+-(\d+)(?:,\d+)?\s+\+\d+(?:,\d+)?)?.*")
 _NOWHERE = "/dev/null"
 _NO_NEWLINE = "\\"
+_MAX_HUNKS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ def _ends(lines: list[str], number: int) -> bool:
 
 def apply(text: str, hunks: tuple[Hunk, ...]) -> str | None:
     """``text`` with the hunks applied in order, None when the lines one of them needs are not there."""
+    if len(hunks) > _MAX_HUNKS:
+        return None
     lines = text.split("\n")
     done = 0
     shift = 0
@@ -128,12 +131,13 @@ def _place(lines: list[str], before: list[str], expected: int, least: int) -> in
     """The place nearest to the expected one where the lines are, with or without blanks at their ends."""
     if not before:
         return min(expected, len(lines))
-    last = len(lines) - len(before)
-    by_distance = sorted(range(least, last + 1), key=lambda at: abs(at - expected))
+    if lines[expected : expected + len(before)] == before:
+        return expected
     for strip in (str, str.rstrip):
         wanted = [strip(line) for line in before]
         have = [strip(line) for line in lines]
-        for at in by_distance:
-            if have[at] == wanted[0] and have[at : at + len(wanted)] == wanted:
-                return at
+        starts = [at for at in range(least, len(have) - len(wanted) + 1) if have[at] == wanted[0]]
+        fitting = [at for at in starts if have[at : at + len(wanted)] == wanted]
+        if fitting:
+            return min(fitting, key=lambda at: abs(at - expected))
     return None

@@ -11,6 +11,7 @@ from llmbench_validators import repair
 _OPENING = re.compile(r"(?P<indent>[ \t]*)(?:[*+-][ \t]+|\d+[.)][ \t]+)?(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 _PYTHON = frozenset({"python", "py", "python3", "py3"})
 _MAX_TRIES = 30
+_MAX_HEADING = 500
 _HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s.*|\*\*.*\*\*:?|(?:file|path|filename)\s*:.*)", re.IGNORECASE)
 
 
@@ -44,7 +45,7 @@ def _fences(lines: list[str]) -> Iterator[Fence]:
         opening = _opening(lines[number])
         if opening is None:
             label = lines[number] if lines[number].strip() else label
-            heading = lines[number] if _HEADING.fullmatch(lines[number]) else heading
+            heading = lines[number] if _HEADING.fullmatch(lines[number][:_MAX_HEADING]) else heading
             number += 1
             continue
         last, content = _content(lines, number, opening)

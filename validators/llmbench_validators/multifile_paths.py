@@ -62,7 +62,7 @@ def in_line(line: str, known: Iterable[str]) -> str | None:
 
 def in_info(info: str, known: Iterable[str]) -> str | None:
     """The path in a fence's info string: ``python a/b.py``, ``python:a/b.py``, ``title="a/b.py"`` or alone."""
-    for word in info.split():
+    for word in info[: 2 * _MAX_LENGTH].split():
         value = word.partition("=")[2] or word
         language, colon, rest = value.partition(":")
         for part in (rest, value) if colon and language.isalnum() and len(language) > 1 else (value,):

@@ -46,8 +46,8 @@ def isolation(zygote: Zygote, mechanisms: dict[str, Any]) -> dict[str, Any]:
     candidate = Candidate(zygote, (_MEMORY, _TIME_S))
     try:
         candidate.limit(_TIME_S)
-        candidate.load(_ATTEMPTS, "attempts", [])
-        reply = candidate.call([1], {"d": []})
+        candidate.load({"code": _ATTEMPTS, "function": "attempts", "imports": []}, [([1], {"d": []})])
+        reply = candidate.reply()
     except CandidateFailed as exc:
         raise SandboxFault(f"the sandbox's self-test failed: {exc.word} ({exc.text})") from exc
     finally:

@@ -1,6 +1,7 @@
 """The trusted side of project processes: one fresh process and folder for each call of a job.
 
-job: ``replies`` = list of ``[args, kwargs]``, and ``code``, ``function``, ``imports``, ``timeout_s``, ``memory_mb``.
+job: ``replies`` = list of ``[args, kwargs]``, ``patience`` = after how many timeouts the others are not tried, and
+``code``, ``function``, ``imports``, ``timeout_s``, ``memory_mb``.
 outcome: ``{replies: [[word, text, value]]}``; ``word`` None means that ``value`` was returned.
 """
 
@@ -16,13 +17,18 @@ from llmbench_validators.session import CandidateFailed, WarmZygote
 
 _MAX_REPLIES_BYTES = 3 << 20
 _TOO_LARGE = ["output_limit", "returned a value that is too large or too deep", None]
+_TIRED = ["timeout", "not tried, because too much before it ran out of time", None]
 
 
 def replies(job: dict[str, Any], zygote: WarmZygote, parent: socket.socket) -> dict[str, Any]:
     """Make every call of ``job``, each in a process of its own. Raises SandboxFault as sessions do."""
     calls = job["replies"]
     most = _MAX_REPLIES_BYTES // max(1, len(calls))
-    return {"replies": [_bounded(_reply(job, call, zygote, parent), most) for call in calls]}
+    made: list[list[Any]] = []
+    for call in calls:
+        tired = sum(reply[0] == "timeout" for reply in made) >= job["patience"]
+        made.append(_TIRED if tired else _bounded(_reply(job, call, zygote, parent), most))
+    return {"replies": made}
 
 
 def _reply(job: dict[str, Any], call: Any, zygote: WarmZygote, parent: socket.socket) -> list[Any]:

@@ -1,9 +1,9 @@
 """The inside of a project process: lays out a folder of files and runs one test module or one probe in it.
 
-A candidate process gets the text of this module as its code (see :mod:`project_run`), so it imports the standard
-library only. Tests and answer share the process, which makes the result weakly trusted; what can be done about
-that is done: files of the task come from memory, the test library is compared with what it was, an object that
-equals everything is noticed, and a test that must fail is run last.
+A candidate process gets the texts of this module and of :mod:`project_guard` as its code (see :mod:`project_run`),
+so they import nothing else of ours. Tests and answer share the process, which makes the result weakly trusted; what
+can be done about that is done: files of the task come from memory, the guard watches the test library, and a test
+that must fail is run last.
 
 request: ``nonce``, ``kind`` (tests | probe), ``files`` and ``held`` ({path: text}; held ones are the task's own),
 ``path`` and ``code`` of the module to run, ``preload`` (module names), ``stop`` (at the first failure).
@@ -24,15 +24,12 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
+from llmbench_validators.project_guard import Guard
+
 _MAX_TEXT = 300
 _MAX_RESULTS = 2_000
-_MAX_DEPTH = 6
-_MAX_ITEMS = 50
-_CO_COROUTINE = 0x80
+_MAX_EXPLAINED = 20
 _REFUSED = frozenset({errno.EPERM, errno.EACCES})
-_WATCHED = ("builtins", "json", "json.encoder", "math", "operator", "socket", "struct")
-_CORE = ("unittest", "unittest.case", "unittest.loader", "unittest.result", "unittest.suite")
-_DESCRIPTORS = (classmethod, property)
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
 
 
@@ -46,15 +43,17 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
         _lay_out({**request["files"], **request["held"]})
     except OSError as exc:
         return {"nonce": request["nonce"], "results": [["project", "format", _describe(exc)]], "tampered": []}
-    _find_modules(request)
+    _preload(request["preload"])
+    guard = Guard(request["preload"], [_Results])
+    _find_modules(request, guard)
     work = _probe if request["kind"] == "probe" else _tests
-    return {"nonce": request["nonce"], **work(request)}
+    return {"nonce": request["nonce"], **work(request, guard)}
 
 
 def _hide() -> None:
     """Take this module and those it stands on out of reach of an import."""
     for name in list(sys.modules):
-        if name == __name__ or name.startswith("llmbench_validators"):
+        if name == "candidate" or name.startswith("llmbench_validators"):
             del sys.modules[name]
     sys.modules["__main__"] = types.ModuleType("__main__")
 
@@ -68,23 +67,28 @@ def _lay_out(files: dict[str, str]) -> None:
             file.write(text)
 
 
-def _find_modules(request: dict[str, Any]) -> None:
-    for name in request["preload"]:  # while the answer's files cannot be found yet
+def _preload(names: list[str]) -> None:
+    """Import what the tests will want while the answer's files cannot be found yet."""
+    for name in names:
         try:
             importlib.import_module(name)
         except ImportError:
             continue
+
+
+def _find_modules(request: dict[str, Any], guard: Guard) -> None:
     here = os.getcwd()
     folders = [here, os.path.join(here, "src"), os.path.join(here, os.path.dirname(request["path"]))]
     sys.path[:0] = [folder for folder in dict.fromkeys(map(os.path.normpath, folders)) if os.path.isdir(folder)]
     importlib.invalidate_caches()
-    sys.meta_path.insert(0, _Held(request["held"]))
+    sys.meta_path.insert(0, _Held(request["held"], guard))
 
 
 class _Held:
     """Finds the task's own modules in memory, whatever has become of their files."""
 
-    def __init__(self, texts: dict[str, str]) -> None:
+    def __init__(self, texts: dict[str, str], guard: Guard) -> None:
+        self._guard = guard
         self._texts: dict[str, tuple[str, str]] = {}
         for path, text in texts.items():
             if path.endswith(".py"):
@@ -100,17 +104,19 @@ class _Held:
     def exec_module(self, module: types.ModuleType) -> None:
         path, text = self._texts[module.__name__]
         module.__file__ = path
+        self._guard.trust(module)
         exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the task's own module
 
 
 # --- probes
 
 
-def _probe(request: dict[str, Any]) -> dict[str, Any]:
+def _probe(request: dict[str, Any], guard: Guard) -> dict[str, Any]:
     """What the module's ``probe()`` returns; what it raises goes on to the caller."""
-    module = _module(request)
-    value = module.__dict__["probe"]()
-    return {"value": _awaited(value) if isinstance(value, types.CoroutineType) else value}
+    value = _module(request, guard).__dict__["probe"]()
+    value = _awaited(value) if isinstance(value, types.CoroutineType) else value
+    guard.look()
+    return {"value": value, "tampered": guard.broken()}
 
 
 def _awaited(value: Any) -> Any:
@@ -119,27 +125,25 @@ def _awaited(value: Any) -> Any:
     return asyncio.run(value)
 
 
-def _module(request: dict[str, Any]) -> types.ModuleType:
+def _module(request: dict[str, Any], guard: Guard) -> types.ModuleType:
     name = os.path.basename(request["path"]).removesuffix(".py")
     module = types.ModuleType(name)
     module.__file__ = request["path"]
     sys.modules[name] = module
-    exec(compile(request["code"], request["path"], "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - as above
+    exec(guard.compiled(request["code"], request["path"], module), module.__dict__)  # noqa: S102 - as above
     return module
 
 
 # --- tests
 
 
-def _tests(request: dict[str, Any]) -> dict[str, Any]:
-    guard = _Guard([*_WATCHED, *request["preload"]])
+def _tests(request: dict[str, Any], guard: Guard) -> dict[str, Any]:
     results = _Results(guard, stop=request["stop"])
     try:
-        module = _module(request)
+        module = _module(request, guard)
     except BaseException as exc:  # noqa: BLE001 - the top of an untrusted program; everything is reported
         results.tell("module", _load_word(exc), _describe(exc))
         return {"results": results.listed(), "tampered": guard.broken()}
-    guard.trust(module)
     guard.look()
     suite = unittest.TestSuite([unittest.defaultTestLoader.loadTestsFromModule(module), *_functions(module)])
     try:
@@ -195,24 +199,31 @@ class _Function(unittest.TestCase):
 class _Results(unittest.TestResult):
     """The word and text of each test by name."""
 
-    def __init__(self, guard: _Guard, *, stop: bool = False) -> None:
+    def __init__(self, guard: Guard, *, stop: bool = False) -> None:
         super().__init__()
         self.told: dict[str, tuple[str | None, str]] = {}
         self._guard = guard
         self._stop_early = stop
+        self._failed = 0
 
     def tell(self, name: str, word: str | None, text: str) -> None:
-        if len(self.told) < _MAX_RESULTS:
-            self.told[name] = (word, text)
+        if word is not None:
+            self._failed += 1
+        self._put(name, word, text if self._failed <= _MAX_EXPLAINED else "")
         if word is not None and self._stop_early:
             self.stop()
 
+    def _put(self, name: str, word: str | None, text: str) -> None:
+        name = name[:_MAX_TEXT]
+        if name in self.told or len(self.told) < _MAX_RESULTS:
+            self.told[name] = (word, text)
+
     def listed(self) -> list[list[str | None]]:
-        return [[name[:_MAX_TEXT], word, text] for name, (word, text) in self.told.items()]
+        return [[name, word, text] for name, (word, text) in self.told.items()]
 
     def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - unittest's name
         super().startTest(test)
-        self.told[_name(test)] = ("runtime_error", "did not finish")
+        self._put(_name(test), "runtime_error", "did not finish")
 
     def stopTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - unittest's name
         super().stopTest(test)
@@ -277,73 +288,6 @@ def _describe(exc: BaseException) -> str:
         text = ""
     text = _ADDRESS.sub("0x…", text.replace(os.getcwd(), "."))
     return f"{type(exc).__name__}: {text}"[:_MAX_TEXT] if text else type(exc).__name__
-
-
-# --- tampering
-
-
-class _Guard:
-    """Knows what the test library was before the answer's code ran, and what it became."""
-
-    def __init__(self, names: list[str]) -> None:
-        self._notes: list[str] = []
-        self._trusted = [vars(sys.modules[name]) for name in ("unittest.mock",) if name in sys.modules]
-        self._gate()
-        core: list[Any] = [sys.modules[name] for name in _CORE]
-        core += [unittest.TestCase, unittest.TestResult, unittest.TestSuite, unittest.TestLoader, _Results]
-        self._core = [entry for owner in core for entry in _callables(owner)]
-        others = [sys.modules[name] for name in names if name in sys.modules]
-        self._others = [entry for owner in others for entry in _callables(owner)]
-
-    def trust(self, module: types.ModuleType) -> None:
-        """Objects whose equality this module defines are the task's own; so are those of its held modules."""
-        held = [m for m in sys.modules.values() if isinstance(getattr(m, "__loader__", None), _Held)]
-        self._trusted += [vars(module), *(vars(m) for m in held)]
-
-    def look(self, *, core: bool = False) -> None:
-        """Note what was replaced; ``core`` looks at the test library alone, as tests may replace other things."""
-        for owner, name, value in self._core if core else [*self._core, *self._others]:
-            if vars(owner).get(name) is not value:
-                self.note(f"{owner.__name__}.{name} was replaced")
-
-    def note(self, text: str) -> None:
-        if text not in self._notes and len(self._notes) < _MAX_ITEMS:
-            self._notes.append(text[:_MAX_TEXT])
-
-    def broken(self) -> list[str]:
-        return self._notes
-
-    def _gate(self) -> None:
-        case: Any = unittest.TestCase
-        original = case._getAssertEqualityFunc
-
-        def gate(test: unittest.TestCase, first: Any, second: Any) -> Any:
-            if self._equals_all(first) or self._equals_all(second):
-                self.note("an object equals everything")
-            return original(test, first, second)
-
-        case._getAssertEqualityFunc = gate
-
-    def _equals_all(self, value: Any, depth: int = 0) -> bool:
-        kind = type(value)
-        if depth > _MAX_DEPTH:
-            return False
-        if kind in (list, tuple):
-            return any(self._equals_all(item, depth + 1) for item in value[:_MAX_ITEMS])
-        if kind is dict:
-            return any(self._equals_all(item, depth + 1) for item in list(value.values())[:_MAX_ITEMS])
-        equality = kind.__eq__
-        if not isinstance(equality, types.FunctionType) or any(equality.__globals__ is d for d in self._trusted):
-            return False
-        try:
-            return bool(equality(value, object()) is True)
-        except Exception:  # noqa: BLE001 - the answer's own comparison, which need not know this object
-            return False
-
-
-def _callables(owner: Any) -> list[tuple[Any, str, Any]]:
-    entries = list(vars(owner).items())
-    return [(owner, name, value) for name, value in entries if callable(value) or isinstance(value, _DESCRIPTORS)]
 
 
 class _Control(unittest.TestCase):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Literal
 
@@ -24,14 +24,27 @@ _WORDS = frozenset(
     }
 )
 _MAX_SHOWN = 5
+_CHILD_MODULES = ("project_guard", "project_child")
+_MAKE = """import sys, types
+def _made(name, text):
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, name, "exec"), module.__dict__)
+    return module
+"""
+_BATCH = 8
+"""Works a job may hold: enough to save exchanges, few enough for each to have room in the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one process: seconds of wall time and MiB beyond the interpreter's own size."""
+    """Of one process: seconds of wall time and MiB beyond the interpreter's own size.
+
+    After ``patience`` timeouts the rest of a run is not tried and counts as timed out too.
+    """
 
     timeout_s: float
     memory_mb: int
+    patience: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,16 @@ class Report:
 
 def run(works: Sequence[Work], limits: Limits) -> tuple[list[Reply], str]:
     """Run each of ``works``; returns the replies in order and the isolation level. Raises as ``sandbox.run``."""
+    replies: list[Reply] = []
+    level = ""
+    for start in range(0, len(works), _BATCH):
+        patience = limits.patience - sum(reply.word == "timeout" for reply in replies)
+        some, level = _batch(works[start : start + _BATCH], replace(limits, patience=patience))
+        replies += some
+    return replies, level
+
+
+def _batch(works: Sequence[Work], limits: Limits) -> tuple[list[Reply], str]:
     nonces = [secrets.token_hex(16) for _ in works]
     job = {
         "code": _child_code(),
@@ -79,6 +102,7 @@ def run(works: Sequence[Work], limits: Limits) -> tuple[list[Reply], str]:
         "imports": [],
         "timeout_s": limits.timeout_s,
         "memory_mb": limits.memory_mb,
+        "patience": limits.patience,
         "replies": [[[_request(work, nonce)], {}] for work, nonce in zip(works, nonces, strict=True)],
     }
     seconds = len(works) * (limits.timeout_s * _STRETCH + _START_S) + _OVERHEAD_S
@@ -88,7 +112,11 @@ def run(works: Sequence[Work], limits: Limits) -> tuple[list[Reply], str]:
 
 @functools.cache
 def _child_code() -> str:
-    return resources.files("llmbench_validators").joinpath("project_child.py").read_text(encoding="utf-8")
+    """Code that makes the two modules of a project process in memory, for it cannot read ours, and names ``run``."""
+    folder = resources.files("llmbench_validators")
+    texts = {name: folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in _CHILD_MODULES}
+    made = [f"_made({f'llmbench_validators.{name}'!r}, {text!r})" for name, text in texts.items()]
+    return f"{_MAKE}{made[0]}\nrun = {made[1]}.run\n"
 
 
 def _request(work: Work, nonce: str) -> dict[str, Any]:
@@ -110,6 +138,8 @@ def _reply(raw: Sequence[Any], nonce: str) -> Reply:
         return Reply({}, word if word in _WORDS else "runtime_error", text)
     if not isinstance(value, dict) or value.get("nonce") != nonce:
         return Reply({}, "cheating", "wrote to the result channel")
+    if tampered := value.get("tampered"):
+        return Reply({}, "cheating", f"{tampered[0]} while the tests ran")
     return Reply(value)
 
 
@@ -119,9 +149,6 @@ def report(work: Work, reply: Reply) -> Report:
     total = max(1, len(known.names))
     if reply.word is not None:
         return Report(0, total, reply.word, (show.line(f"{work.path}: {reply.text or reply.word}"),))
-    tampered = reply.body.get("tampered")
-    if tampered:
-        return Report(0, total, "cheating", (show.line(f"{work.path}: {tampered[0]} while the tests ran"),))
     return _counted(work, known, {str(name): (word, str(text)) for name, word, text in reply.body["results"]})
 
 

@@ -14,6 +14,7 @@ MODULE = "module"
 """The name of the one test a file without test functions is: that it runs to its end."""
 
 _CASES = frozenset({"TestCase", "IsolatedAsyncioTestCase"})
+_PLAIN = frozenset({"object", "ABC", "Generic", "Exception", "Protocol", "Enum"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Known:
         return self.names != {MODULE} or not self.exact
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=64)
 def known(code: str) -> Known:
     """The tests in ``code``, which parses."""
     tree = repair.parsed(code) or ast.Module([], [])
@@ -37,10 +38,10 @@ def known(code: str) -> Known:
     exact = not any(_name(node) == "load_tests" for node in tree.body)
     names = {_name(node) for node in tree.body if _is_test(node)}
     for node in classes.values():
-        case, sure = _kind(node, classes)
-        exact = exact and sure
-        if case:
-            names |= {f"{node.name}.{name}" for name in _methods(node, classes)}
+        family, foreign = _family(node, classes)
+        exact = exact and foreign <= _CASES | _PLAIN
+        if foreign & _CASES:
+            names |= {f"{node.name}.{_name(part)}" for cls in family for part in cls.body if _is_test(part)}
         elif node.name.startswith("Test"):
             names |= {f"{node.name}.{_name(part)}" for part in node.body if _is_test(part)}
     return Known(frozenset(names or {MODULE}), exact)
@@ -68,24 +69,20 @@ def _is_test(node: ast.AST) -> bool:
     return _name(node).startswith("test")
 
 
-def _kind(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], depth: int = 0) -> tuple[bool, bool]:
-    """Whether the class is a test case, and whether that and its tests are sure."""
-    case, sure = False, True
-    for base in node.bases:
-        name = base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""
-        if name in _CASES:
-            case = True
-        elif name in classes and classes[name] is not node and depth < len(classes):
-            inner = _kind(classes[name], classes, depth + 1)
-            case, sure = case or inner[0], sure and inner[1]
-        elif name not in {"object", "ABC", "Generic", "Exception"}:
-            sure = False
-    return case, sure
-
-
-def _methods(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], depth: int = 0) -> set[str]:
-    names = {_name(part) for part in node.body if _is_test(part)}
-    for base in node.bases:
-        if isinstance(base, ast.Name) and base.id in classes and classes[base.id] is not node and depth < len(classes):
-            names |= _methods(classes[base.id], classes, depth + 1)
-    return names
+def _family(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> tuple[list[ast.ClassDef], set[str]]:
+    """The class and its ancestors in this file, and the names of those from elsewhere."""
+    family: dict[str, ast.ClassDef] = {}
+    foreign: set[str] = set()
+    waiting = [node]
+    while waiting:
+        cls = waiting.pop()
+        if cls.name in family:
+            continue
+        family[cls.name] = cls
+        for base in cls.bases:
+            name = base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""
+            if isinstance(base, ast.Name) and name in classes:
+                waiting.append(classes[name])
+            else:
+                foreign.add(name)
+    return list(family.values()), foreign

@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from llmbench_validators import thoughts
+from llmbench_validators import latex_equal, thoughts
 from llmbench_validators.answers import MARKERS, MAX_CHARACTERS, Candidate, candidates
 from llmbench_validators.choices import judge_choice
 from llmbench_validators.groups import judge_set, judge_tuple
@@ -108,13 +108,18 @@ def _verdict(wanted: Spec, graded: _Graded, matched: list[bool], missing: tuple[
         score=1.0 if passed else sum(checks) / len(checks),
         confidence=_confidence(wanted, graded),
         validator="reasoning",
-        version=VERSION,
+        version=_version(wanted),
         failure=None if passed else _failure(wanted, graded, matched, missing[0]),
         findings=tuple(findings),
         stages=_stages(wanted, right, matched),
         graded_text=graded.candidate.text if graded.candidate else "",
         extractor=graded.candidate.rule if graded.candidate else None,
     )
+
+
+def _version(wanted: Spec) -> str:
+    """Where formulas are compared by value, verdicts can differ from those of an installation without it."""
+    return f"{VERSION}+math" if wanted.kind == "latex" and latex_equal.available() else VERSION
 
 
 def _wrong(outcome: Outcome) -> str:

@@ -1,17 +1,20 @@
-"""Choosing the validator of a task: the ``llmbench.validators`` entry points, by the block's ``type``."""
+"""Choosing the validator of a task by the block's ``type``: our own, then the ``llmbench.validators`` entry points."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from llmbench_validators import sandbox
 from llmbench_validators.types import Completion, SandboxFault, ValidationSpecError, Validator, Verdict
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 GROUP = "llmbench.validators"
-# Lets the package grade alone, from a folder that was never installed.
+# Lets the package grade alone, from a folder that was never installed, and without a search for plug-ins.
 _OWN = {
     "coding": "llmbench_validators.coding:validate",
     "reasoning": "llmbench_validators.reasoning:validate",
@@ -24,6 +27,7 @@ _OWN = {
     "coding_multifile": "llmbench_validators.coding_multifile:validate",
     "exam": "llmbench_validators.exam:validate",
 }
+_RUNS_CODE = frozenset({"coding", "coding_multifile", "exam"})
 
 
 def grade(spec: Mapping[str, Any], completion: Completion) -> Verdict:
@@ -34,17 +38,32 @@ def grade(spec: Mapping[str, Any], completion: Completion) -> Verdict:
     return validator(spec.get("type"))(spec, completion)
 
 
+def check(spec: Mapping[str, Any]) -> None:
+    """Refuse a block that could not grade anything; runs no code.
+
+    An empty answer is graded: every validator reads its whole block before the answer. Raises ValidationSpecError.
+    """
+    grade(spec, Completion(""))
+
+
 def validator(name: object) -> Validator:
     """The validator called ``name``. Raises ValidationSpecError listing the valid ones."""
-    entry = _entries().get(name) if isinstance(name, str) else None
+    if isinstance(name, str) and name in _OWN:
+        return _own(_OWN[name])
+    entry = _plug_ins().get(name) if isinstance(name, str) else None
     if entry is None:
         raise ValidationSpecError(f"type: {name!r} is no validator; valid are {', '.join(types())}")
     return _loaded(entry)
 
 
+def runs_code(name: object) -> bool:
+    """Whether the validator called ``name`` runs code of the answer, and so needs the sandbox."""
+    return name in _RUNS_CODE
+
+
 def types() -> list[str]:
     """The names of every installed validator, sorted."""
-    return sorted(_entries())
+    return sorted({*_OWN, *_plug_ins()})
 
 
 def isolation_level() -> str:
@@ -74,9 +93,16 @@ def isolation_report() -> dict[str, Any]:
 
 
 @functools.cache
-def _entries() -> dict[str, EntryPoint]:
-    own = {name: EntryPoint(name, value, GROUP) for name, value in _OWN.items()}
-    return own | {entry.name: entry for entry in entry_points(group=GROUP)}
+def _own(place: str) -> Validator:
+    module, _, name = place.partition(":")
+    return cast("Validator", getattr(importlib.import_module(module), name))
+
+
+@functools.cache
+def _plug_ins() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # costs as much time as everything else here
+
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
 @functools.cache

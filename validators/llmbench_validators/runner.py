@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import socket
-from collections.abc import Mapping
+import types
+from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from llmbench_validators.session import Candidate, CandidateFailed, Reply, Zygote
+
+Call = tuple[Any, Any]
+"""Arguments and keyword arguments, encoded for the wire."""
+
+_MAX_COMPILED = 20_000
+
+
+class Unforeseen(BaseException):
+    """A call differs from the one announced, after which the process may have run ahead."""
 
 
 class Runner:
     """Calls the function of ``job`` (``code``, ``function``, ``imports``, ``timeout_s``, ``memory_mb``).
 
     ``stages`` bounds the processor time of one process: that many stages and the loading of the code.
+    With ``careful`` in the job not even the compiler meets the code outside the sandbox.
     """
 
     def __init__(self, job: Mapping[str, Any], zygote: Zygote, parent: socket.socket, stages: int) -> None:
@@ -22,10 +35,20 @@ class Runner:
         self._cpu_seconds = int(job["timeout_s"] * (stages + 1)) + 2
         self._candidate: Candidate | None = None
         self._unloadable: CandidateFailed | None = None
+        self._code = None if job.get("careful") else _compiled(job["code"])
+        self._announced: deque[Call] = deque()
+        self.unforeseen = False
         self.note = ""
 
-    def restart_clock(self) -> None:
-        """A new stage begins."""
+    def begin_stage(self, calls: Iterable[Call] = ()) -> None:
+        """A new stage, whose calls will be ``calls`` in this order (or more): they are sent all at once.
+
+        Calls that were announced and not made before end the process: it has run ahead.
+        """
+        if self._announced:
+            self.drop()
+        self._announced = deque(calls)
+        self.unforeseen = False
         if self._candidate is not None:
             self._candidate.limit(self._job["timeout_s"])
 
@@ -41,8 +64,10 @@ class Runner:
         job = self._job
         candidate = Candidate(self._zygote, (job["memory_mb"] << 20, self._cpu_seconds), self._parent)
         candidate.limit(job["timeout_s"])
+        imports = [code for line in job["imports"] if (code := _compiled_import(line)) is not None]
+        program = {"code": self._code or job["code"], "function": job["function"], "imports": imports}
         try:
-            candidate.load(job["code"], job["function"], job["imports"])
+            candidate.load(program, list(self._announced))
         except CandidateFailed as exc:
             self._unloadable = exc
             candidate.end()
@@ -54,16 +79,42 @@ class Runner:
         return candidate
 
     def call(self, args: Any, kwargs: Any) -> Reply:
-        """Call the function with encoded arguments. Raises CandidateFailed, and forgets a process that died."""
-        candidate = self.ready()
+        """Call the function with encoded arguments.
+
+        Raises CandidateFailed, and forgets a process that died; Unforeseen when another call was announced.
+        """
+        if self.unforeseen or (self._announced and self._announced[0] != (args, kwargs)):
+            self.unforeseen = True
+            raise Unforeseen
         try:
-            return candidate.call(args, kwargs)
+            candidate = self.ready()
+            if not candidate.owes:
+                candidate.send(list(self._announced) or [(args, kwargs)])
+            return candidate.reply()
         except CandidateFailed:
             self.drop()
             raise
+        finally:
+            if self._announced:
+                self._announced.popleft()
 
     def drop(self) -> None:
         """End the process; the next call starts another."""
         candidate, self._candidate = self._candidate, None
         if candidate is not None:
             candidate.end()
+
+
+def _compiled(code: str) -> types.CodeType | None:
+    """The code compiled here, where the compiler is warm; None when it is long or no Python."""
+    if len(code) > _MAX_COMPILED:
+        return None
+    try:
+        return compile(code, "<answer>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled_import(line: str) -> types.CodeType | None:
+    return _compiled(line)

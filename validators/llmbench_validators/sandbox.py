@@ -25,12 +25,12 @@ _ENDING_S = 5.0
 class _Checker:
     """One checker process and its channel."""
 
-    def __init__(self) -> None:
+    def __init__(self, mode: str = "") -> None:
         if os.name != "posix":
             raise SandboxFault(f"model code cannot be run safely on {os.name}; use Linux, or WSL 2 on Windows")
         self._folder = folders.make()
         try:
-            self._process, self._channel = launch.start("llmbench_validators.checker", self._folder)
+            self._process, self._channel = launch.start("llmbench_validators.checker", self._folder, mode)
         except OSError as exc:
             raise SandboxFault(f"the checker process could not be started: {exc}") from exc
         self.report = self._exchange(None, _START_S)
@@ -68,9 +68,13 @@ class _Checker:
 
 
 class Pool:
-    """Checkers for one process; at most one a processor works at a time."""
+    """Checkers for one process; at most one a processor works at a time.
 
-    def __init__(self, size: int | None = None) -> None:
+    With the mode ``open`` (see zygote) nothing is confined: for measuring what the isolation costs.
+    """
+
+    def __init__(self, size: int | None = None, mode: str = "") -> None:
+        self._mode = mode
         self._slots = threading.BoundedSemaphore(size or max(1, min(os.cpu_count() or 1, _MAX_PROCESSES)))
         self._lock = threading.Lock()
         self._idle: list[_Checker] = []
@@ -93,7 +97,7 @@ class Pool:
             try:
                 outcome = self._attempt(job, seconds, fresh=False)
             except SandboxFault:  # a process that was killed or lost its folder says nothing about the next one
-                outcome = self._attempt(job, seconds, fresh=True)
+                outcome = self._attempt({**job, "careful": True}, seconds, fresh=True)
         if "spec_error" in outcome:
             raise ValidationSpecError(outcome["spec_error"])
         return outcome
@@ -113,7 +117,7 @@ class Pool:
         with self._lock:
             if self._idle and not fresh:
                 return self._idle.pop()
-        checker = _Checker()
+        checker = _Checker(self._mode)
         self._report = checker.report
         return checker
 

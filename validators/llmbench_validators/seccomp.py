@@ -1,4 +1,8 @@
-"""The system call filter of a candidate process, as classic BPF bytes (no libseccomp).
+"""The system call filters of a candidate process, as classic BPF bytes (no libseccomp).
+
+Two are stacked, and the stricter answer of the two holds: a long one that the process candidates are forked from
+puts on itself, once, and a short one for what that process still needs. Installing a filter costs time for every
+instruction in it.
 
 Instruction layout: ``struct sock_filter`` (u16 code, u8 jt, u8 jf, u32 k) of linux/filter.h; data offsets are
 those of ``struct seccomp_data`` (nr 0, arch 4, args from 16, little endian).
@@ -7,7 +11,6 @@ Numbers: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/uni
 
 from __future__ import annotations
 
-import functools
 import os
 import struct
 
@@ -36,8 +39,6 @@ _NUMBERS: dict[str, tuple[int, int | None]] = {
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
     "tkill": (200, 130),
-    "setsid": (112, 157),
-    "setpgid": (109, 154),
     "move_pages": (279, 239),
     "migrate_pages": (256, 238),
     # scheduling beyond one's share
@@ -98,6 +99,8 @@ _NUMBERS: dict[str, tuple[int, int | None]] = {
     "io_uring_register": (427, 427),
     "fanotify_init": (300, 262),
 }
+# What the forking process does itself.
+_OWN_NUMBERS: dict[str, tuple[int, int | None]] = {"setsid": (112, 157), "setpgid": (109, 154)}
 # Allowed only for the process itself, or only to start threads.
 _OWN_PID = {"kill": (62, 129), "tgkill": (234, 131)}
 _CLONE, _CLONE3, _PRLIMIT = (56, 220), (435, 435), (302, 261)
@@ -111,6 +114,7 @@ _EPERM, _ENOSYS = 1, 38
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _NR, _ARCH, _ARG0 = 0, 4, 16
+_INSTRUCTION = 8
 
 
 def supported() -> bool:
@@ -126,6 +130,11 @@ def _refuse(number: int, error: int = _EPERM) -> bytes:
     return _op(_EQUAL, number, 0, 1) + _op(_RETURN, _ERROR | error)
 
 
+def _refuse_all(table: dict[str, tuple[int, int | None]], column: int) -> bytes:
+    numbers = [row[column] for row in table.values()]
+    return b"".join(_refuse(number) for number in numbers if number is not None)
+
+
 def _only_when(number: int, test: int, value: int) -> bytes:
     """Call ``number`` is allowed when its first argument passes ``test`` against ``value``, else refused."""
     return (
@@ -137,32 +146,33 @@ def _only_when(number: int, test: int, value: int) -> bytes:
     )
 
 
-@functools.cache
-def _start(machine: str) -> bytes:
-    head = _op(_LOAD, _ARCH) + _op(_EQUAL, _AUDIT_ARCH[machine], 1, 0) + _op(_RETURN, _KILL) + _op(_LOAD, _NR)
-    if machine == "x86_64":  # the x32 table offers the same calls under other numbers
-        head += _op(_AT_LEAST, _X32_BIT, 0, 1) + _op(_RETURN, _ERROR | _ENOSYS)
-    return head
-
-
-def program(pid: int, machine: str | None = None) -> bytes:
-    """The filter for process ``pid``: no network, other programs, other processes or kernel surface.
+def shared(machine: str | None = None) -> bytes:
+    """The filter for the forking process and all its children: no network, other programs or kernel surface.
 
     Threads, files, timers, pipes and ``socketpair`` (asyncio needs it) stay. Raises KeyError for an
     architecture that :func:`supported` does not know.
     """
     machine = machine or os.uname().machine
     column = _COLUMN[machine]
-    own = [_only_when(numbers[column], _EQUAL, pid) for numbers in _OWN_PID.values()]
-    return _start(machine) + b"".join(own) + _rest(column)
+    head = _op(_LOAD, _ARCH) + _op(_EQUAL, _AUDIT_ARCH[machine], 1, 0) + _op(_RETURN, _KILL) + _op(_LOAD, _NR)
+    if machine == "x86_64":  # the x32 table offers the same calls under other numbers
+        head += _op(_AT_LEAST, _X32_BIT, 0, 1) + _op(_RETURN, _ERROR | _ENOSYS)
+    clone3 = _refuse(_CLONE3[column], _ENOSYS)  # the C library then falls back to clone, which can be looked into
+    own_limits = _only_when(_PRLIMIT[column], _EQUAL, 0)
+    return head + clone3 + own_limits + _refuse_all(_NUMBERS, column) + _op(_RETURN, _ALLOW)
 
 
-@functools.cache
-def _rest(column: int) -> bytes:
-    """What does not depend on the process; built before the fork, so that it costs a sample nothing."""
-    parts = [_only_when(_CLONE[column], _ANY_BIT, _CLONE_THREAD)]
-    parts.append(_refuse(_CLONE3[column], _ENOSYS))  # the C library then falls back to clone
-    parts.append(_only_when(_PRLIMIT[column], _EQUAL, 0))
-    denied = [numbers[column] for numbers in _NUMBERS.values()]
-    parts += [_refuse(number) for number in denied if number is not None]
-    return b"".join(parts) + _op(_RETURN, _ALLOW)
+def own(machine: str | None = None) -> tuple[bytes, tuple[int, ...]]:
+    """The filter for one candidate, upon the shared one: no process but itself, no signal but to itself.
+
+    Returns it with the offsets at which its own process number has to be written (4 bytes, native order).
+    Raises KeyError as :func:`shared`.
+    """
+    column = _COLUMN[machine or os.uname().machine]
+    program = _op(_LOAD, _NR)
+    offsets = []
+    for numbers in _OWN_PID.values():
+        offsets.append(len(program) + 2 * _INSTRUCTION + 4)  # the value that the third instruction compares with
+        program += _only_when(numbers[column], _EQUAL, 0)
+    program += _only_when(_CLONE[column], _ANY_BIT, _CLONE_THREAD)
+    return program + _refuse_all(_OWN_NUMBERS, column) + _op(_RETURN, _ALLOW), tuple(offsets)

@@ -7,12 +7,13 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from llmbench_validators import folders, launch, wire
+from llmbench_validators import folders, launch, wire, zygote
 from llmbench_validators.types import SandboxFault
 
 _START_S = 60.0
@@ -49,19 +50,26 @@ class Reply:
     kin: str = "Exception"
 
 
+class Ended(NamedTuple):
+    """The wait status of a candidate, whether it had to be killed, and whether it left no file."""
+
+    status: int
+    killed: bool
+    clean: bool
+
+
 class Zygote(Protocol):
     """What a session needs of the process that forks candidates."""
 
-    def start(self, limits: dict[str, int], passed: socket.socket) -> None:
-        """Fork a candidate that serves the channel ``passed``; does not wait for it."""
+    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
+        """Fork a candidate that serves the channel ``passed``; the result waits for its process number.
+
+        ``budget`` is in bytes of memory and seconds of processor time.
+        """
         ...
 
-    def pid(self) -> int:
-        """The process number of the candidate started last."""
-        ...
-
-    def end(self, grace_s: float) -> dict[str, Any]:
-        """Make sure the candidate is gone: ``status``, ``killed``, ``clean`` as the zygote says them."""
+    def end(self, pid: int, grace_s: float) -> Ended:
+        """Make sure the candidate is gone; it may end by itself within ``grace_s``."""
         ...
 
     def clean(self) -> None:
@@ -72,54 +80,64 @@ class Zygote(Protocol):
 class WarmZygote:
     """A running zygote process whose candidates write below ``folder``, an empty one.
 
-    Raises SandboxFault when it does not answer.
+    ``mode`` is passed on to it. Raises SandboxFault when it does not answer.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, mode: str = "") -> None:
         self._folder = folder
         try:
-            self._process, self._control = launch.start("llmbench_validators.zygote", self._folder)
+            self._process, self._control = launch.start("llmbench_validators.zygote", self._folder, mode)
         except OSError as exc:
             raise SandboxFault(f"the sandbox process could not be started: {exc}") from exc
         self._control.settimeout(_START_S)
-        self.mechanisms = self._reply()
-        self._pid: int | None = None
+        self._pids: list[int] = []
+        self._starts = 0
+        self.mechanisms = self._described()
 
-    def start(self, limits: dict[str, int], passed: socket.socket) -> None:
+    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
+        """See :class:`Zygote`. Raises SandboxFault when the process is gone; the result does so too."""
+        descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed.fileno().to_bytes(4, sys.byteorder))]
+        self._send(zygote.ORDER.pack(zygote.START, *budget), descriptor)
+        self._starts += 1
+        number = self._starts
+        return lambda: self._pid(number)
+
+    def _pid(self, number: int) -> int:
+        """The process number of the candidate that was started as the ``number``-th; they are told in order."""
+        while len(self._pids) < number:
+            self._pids.append(self._answer()[0])
+        return self._pids[number - 1]
+
+    def end(self, pid: int, grace_s: float) -> Ended:
         """See :class:`Zygote`. Raises SandboxFault when the process is gone."""
-        self._send({"start": limits}, passed)
-        self._pid = None
+        self._send(zygote.ORDER.pack(zygote.END, pid, int(grace_s * 1000)), [])
+        if self._starts:
+            self._pid(self._starts)
+        status, killed, clean = self._answer()
+        return Ended(status, bool(killed), bool(clean))
 
-    def pid(self) -> int:
-        """See :class:`Zygote`. Raises SandboxFault when the process is gone."""
-        if self._pid is None:
-            self._pid = int(self._reply()["pid"])
-        return self._pid
-
-    def end(self, grace_s: float) -> dict[str, Any]:
-        """See :class:`Zygote`. Raises SandboxFault when the process is gone."""
-        self._send({"end": grace_s})
-        self.pid()
-        return self._reply()
-
-    def _send(self, message: dict[str, Any], passed: socket.socket | None = None) -> None:
-        frame = wire.pack(message)
+    def _send(self, order: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
         try:
-            if passed is None:
-                self._control.sendall(frame)
-            else:
-                socket.send_fds(self._control, [frame], [passed.fileno()])
+            self._control.sendmsg([order], ancillary)
         except OSError as exc:
             raise SandboxFault(f"the sandbox process is gone: {exc}") from exc
 
-    def _reply(self) -> dict[str, Any]:
+    def _answer(self) -> tuple[int, int, int]:
+        try:
+            data = self._control.recv(zygote.ANSWER.size, socket.MSG_WAITALL)
+        except OSError as exc:
+            raise SandboxFault(f"the sandbox process does not answer: {exc}") from exc
+        if len(data) != zygote.ANSWER.size:
+            raise SandboxFault("the sandbox process has ended")
+        pid_or_status, killed, clean = zygote.ANSWER.unpack(data)
+        return pid_or_status, killed, clean
+
+    def _described(self) -> dict[str, Any]:
         try:
             reply = wire.receive(self._control, 1 << 16)
         except (OSError, EOFError, ValueError) as exc:
             raise SandboxFault(f"the sandbox process does not answer: {exc}") from exc
-        if not isinstance(reply, dict):
-            raise SandboxFault("the sandbox process answers nonsense")
-        return reply
+        return dict(reply)
 
     def clean(self) -> None:
         """Remove what a candidate left. Raises SandboxFault when something resists."""
@@ -142,27 +160,38 @@ class WarmZygote:
 
 
 class Candidate:
-    """One candidate process. ``parent`` is watched too, so that nothing outlives the process we work for."""
+    """One candidate process. ``budget``: see :class:`Zygote`.
+
+    ``parent`` is watched too, so that nothing outlives the process we work for.
+    """
 
     def __init__(self, zygote: Zygote, budget: tuple[int, int], parent: socket.socket | None = None) -> None:
-        memory_bytes, cpu_seconds = budget
         self._zygote = zygote
         self._parent = parent
         self._channel, theirs = socket.socketpair()
+        self._channel.setblocking(False)
+        self._inbox = wire.Inbox(self._channel)
         with theirs:
-            zygote.start({"memory_bytes": memory_bytes, "cpu_seconds": cpu_seconds}, theirs)
-        self._ended: dict[str, Any] | None = None
+            self.pid = zygote.start(budget, theirs)
+        self._ended: Ended | None = None
+        self.owes = 0
+        """Replies still to come."""
         self.is_async = False
         self.note = ""
         self._clock: Clock | None = None
 
     def limit(self, seconds: float) -> None:
         """Start the clock of the next stage."""
-        self._clock = Clock(self._zygote.pid, seconds, fresh=self._clock is None)
+        self._clock = Clock(self.pid, seconds, fresh=self._clock is None)
 
-    def load(self, code: str, function: str, imports: list[str]) -> None:
-        """Run the answer's code. Raises CandidateFailed."""
-        reply = self._exchange({"code": code, "function": function, "imports": imports})
+    def load(self, program: dict[str, Any], calls: list[tuple[Any, Any]]) -> None:
+        """Run ``program`` (``code``: text or compiled, ``function``, ``imports``: compiled), then ``calls``.
+
+        Returns once the code is loaded. Raises CandidateFailed.
+        """
+        self._send({**program, "calls": calls})
+        self.owes = len(calls)
+        reply = self._receive()
         if "failed" in reply:
             word = _text(reply, "failed")
             raise CandidateFailed(word if word in _LOAD_WORDS else "runtime_error", _text(reply, "text"))
@@ -170,9 +199,18 @@ class Candidate:
             raise self._forged()
         self.is_async, self.note = bool(reply.get("async")), _text(reply, "note")
 
-    def call(self, args: Any, kwargs: Any) -> Reply:
-        """Call the function with plain data. Raises CandidateFailed when the process did not survive it."""
-        reply = self._exchange({"args": args, "kwargs": kwargs})
+    def send(self, calls: list[tuple[Any, Any]], times: int = 0) -> None:
+        """Ask for calls with encoded arguments, one after the other. Raises CandidateFailed.
+
+        With ``times`` they are made that often, and there is one reply to all of them: the first failure, or none.
+        """
+        self._send({"calls": calls, "times": times} if times else {"calls": calls})
+        self.owes = 1 if times else len(calls)
+
+    def reply(self) -> Reply:
+        """What the next call came to. Raises CandidateFailed when the process did not survive it."""
+        reply = self._receive()
+        self.owes -= 1
         if "value" in reply:
             try:
                 return Reply(value=wire.decode(reply["value"]))
@@ -186,14 +224,20 @@ class Candidate:
             raise self._forged()
         return _raised(reply)
 
-    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _send(self, request: dict[str, Any]) -> None:
         try:
-            self._channel.settimeout(_SEND_S)  # reading is timed by _wait
-            wire.send(self._channel, request)
-            reply = wire.receive(self._channel, wire.MAX_REPLY, self._wait)
+            self._channel.settimeout(_SEND_S)
+            self._channel.sendall(wire.pack_trusted(request))
+            self._channel.setblocking(False)
         except TimeoutError:
             self.end()
             raise CandidateFailed("timeout", "did not read its arguments in time") from None
+        except OSError:
+            raise self._death() from None
+
+    def _receive(self) -> dict[str, Any]:
+        try:
+            reply = self._inbox.take(wire.MAX_REPLY, self._wait)
         except (wire.Closed, OSError):
             raise self._death() from None
         except (wire.TooLarge, wire.Malformed):
@@ -224,8 +268,8 @@ class Candidate:
                 return
 
     def _death(self) -> CandidateFailed:
-        status = self.end(_DEATH_GRACE_S)["status"]
-        if self._ended is not None and self._ended["killed"]:
+        status, killed, _ = self.end(_DEATH_GRACE_S)
+        if killed:
             return CandidateFailed("cheating", "closed the result channel")
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
@@ -239,12 +283,12 @@ class Candidate:
         word = "cheating" if code == 0 else "runtime_error"
         return CandidateFailed(word, f"ended the process with status {code} instead of returning")
 
-    def end(self, grace_s: float = 0.0) -> dict[str, Any]:
+    def end(self, grace_s: float = 0.0) -> Ended:
         """Make sure the process is gone; safe to call twice."""
         if self._ended is None:
             self._channel.close()
-            self._ended = self._zygote.end(grace_s)
-            if not self._ended["clean"]:
+            self._ended = self._zygote.end(self.pid(), grace_s)
+            if not self._ended.clean:
                 self._zygote.clean()
         return self._ended
 

@@ -71,5 +71,8 @@ class Validator(Protocol):
     """
 
     def __call__(self, spec: Mapping[str, Any], completion: Completion) -> Verdict:
-        """Grade ``completion`` against a VALIDATION block. Raises ValidationSpecError for a wrong block."""
+        """Grade ``completion`` against a VALIDATION block. Raises ValidationSpecError for a wrong block.
+
+        The whole block is read before the completion, and no code is run for an empty one: so are blocks checked.
+        """
         ...

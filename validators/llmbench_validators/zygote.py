@@ -1,7 +1,11 @@
 """The warm, single-threaded process candidate processes are forked from; it never sees code or tests.
 
-Started by exec with a built environment. Orders on its control channel: ``start`` (with one end of a candidate's
-channel as a passed descriptor) and ``end``. One candidate at a time.
+Started by exec with a built environment. Orders and answers on its control channel are of a fixed size: after every
+fork each page this process writes to costs a fault, so it does as little as it can.
+
+ORDER: START with bytes of memory and seconds of processor time (and one end of the candidate's channel as a passed
+descriptor), or END with a process number and milliseconds of grace.
+ANSWER: the process number started, or the wait status, whether it had to be killed, and whether it left no file.
 """
 
 from __future__ import annotations
@@ -10,10 +14,13 @@ import contextlib
 import gc
 import importlib
 import os
+import random
 import signal
 import socket
+import struct
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from llmbench_validators import candidate, confine, kernel, wire
@@ -21,7 +28,15 @@ from llmbench_validators import candidate, confine, kernel, wire
 CONFINEMENT_FAILED = 71
 """Exit status of a candidate process that could not be confined; no code ran in it."""
 
-_MAX_ORDER = 1 << 16
+OPEN = "open"
+"""The argument that leaves every confinement out, for measuring what it costs."""
+
+START, END = 1, 2
+ORDER = struct.Struct("=Bqq")
+ANSWER = struct.Struct("=iBB")
+_DESCRIPTOR = struct.Struct("=i")
+_ROOM = socket.CMSG_SPACE(_DESCRIPTOR.size)
+_TERM, _INT, _KILL, _DEFAULT = int(signal.SIGTERM), int(signal.SIGINT), int(signal.SIGKILL), int(signal.SIG_DFL)
 # What short programs import most. Every module here makes every fork slower, so the list is short: the others
 # are loaded by the answers that want them.
 _WARM = (
@@ -30,14 +45,16 @@ _WARM = (
 )
 
 
-def main(descriptor: int, folder: str) -> None:
+def main(descriptor: int, folder: str, mode: str = "") -> None:
     """Serve orders on the inherited socket ``descriptor`` until it closes; candidates live in ``folder``."""
     control = socket.socket(fileno=descriptor)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in _WARM:
         importlib.import_module(name)
-    nursery = _Nursery(control, folder)
+    random.seed(0)  # every candidate starts from the same state: an answer that uses it keeps its verdict
+    nursery = _Nursery(control, folder, confine.open_house() if mode == OPEN else confine.settle(folder))
+    candidate.rehearse()
     gc.collect()
     gc.freeze()
     try:
@@ -46,90 +63,112 @@ def main(descriptor: int, folder: str) -> None:
     except (wire.Closed, OSError):
         pass
     finally:
-        nursery.end()
+        nursery.end_all()
         _discard(folder)
 
 
 class _Nursery:
     """Forks, ends and cleans up after candidate processes."""
 
-    def __init__(self, control: socket.socket, folder: str) -> None:
+    def __init__(self, control: socket.socket, folder: str, plan: confine.Plan) -> None:
         self._control = control
         self._folder = folder
-        self._plan = confine.settle(folder)
+        self._plan = plan
         self._started = 0
-        self._pid: int | None = None
+        self._alive: dict[int, str] = {}
+        self._preparations: dict[tuple[int, int], Callable[[], None]] = {}
         if kernel.LINUX:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)  # after the change of account, which clears it
             kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
 
     def describe(self) -> dict[str, Any]:
         plan = self._plan
-        return {"landlock": plan.landlock, "seccomp": plan.filtered, "own_account": plan.uid is not None}
+        return {
+            "landlock": plan.landlock,
+            "seccomp": plan.filter_calls is not None,
+            "own_account": plan.uid is not None,
+        }
 
     def serve(self) -> None:
         while True:
-            order, passed = self._order()
-            if "start" in order:
-                wire.send(self._control, {"pid": self._start(order["start"], passed)})
+            data, passed, _flags, _address = self._control.recvmsg(ORDER.size, _ROOM)
+            if len(data) != ORDER.size:
+                raise wire.Closed("the checker is gone")
+            kind, first, second = ORDER.unpack(data)
+            if kind == START:
+                (channel,) = _DESCRIPTOR.unpack(passed[0][2])
+                answer = self._start(first, second, channel), 0, 0
             else:
-                wire.send(self._control, self.end(order["end"]))
+                answer = self.end(first, second / 1000)
+            self._control.send(ANSWER.pack(*answer))
 
-    def _order(self) -> tuple[dict[str, Any], list[int]]:
-        """One order and the descriptors that came with its first bytes."""
-        data, passed, _flags, _address = socket.recv_fds(self._control, _MAX_ORDER, 1)
-        while data and len(data) < 4 + int.from_bytes(data[:4], "big"):
-            data += self._control.recv(_MAX_ORDER)
-        if not data:
-            raise wire.Closed("the checker is gone")
-        return wire.unpack(data[4:]), passed
-
-    def _start(self, order: dict[str, int], passed: list[int]) -> int:
+    def _start(self, memory_bytes: int, cpu_seconds: int, channel: int) -> int:
         self._started += 1
-        sample = os.path.join(self._folder, str(self._started))
+        sample = f"{self._folder}/{self._started}"
         os.mkdir(sample, 0o700)
-        limits = confine.Limits(order["memory_bytes"], order["cpu_seconds"])
-        pid = os.fork()
+        prepare = self._preparation((memory_bytes, cpu_seconds))
+        control = self._control.fileno()
+        pid = kernel.fork()
         if pid == 0:
-            self._become_candidate(passed[0], sample, limits)
-        os.close(passed[0])
-        self._pid = pid
+            _become_candidate(channel, control, sample, prepare)
+        os.close(channel)
+        self._alive[pid] = sample
         return pid
 
-    def _become_candidate(self, descriptor: int, sample: str, limits: confine.Limits) -> None:
-        try:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.setsid()
-            self._control.close()
-            os.chdir(sample)
-            os.environ["TMPDIR"] = os.environ["HOME"] = sample
-            confine.apply(self._plan, limits)
-        except BaseException:  # noqa: BLE001 - whatever went wrong, no code may run unconfined
-            os._exit(CONFINEMENT_FAILED)
-        try:
-            candidate.serve(socket.socket(fileno=descriptor))
-        finally:
-            os._exit(1)
+    def _preparation(self, limits: tuple[int, int]) -> Callable[[], None]:
+        if limits not in self._preparations:
+            self._preparations.clear()
+            self._preparations[limits] = confine.preparation(self._plan, confine.Limits(*limits))
+        return self._preparations[limits]
 
-    def end(self, grace_s: float = 0.0) -> dict[str, Any]:
+    def end(self, pid: int, grace_s: float = 0.0) -> tuple[int, bool, bool]:
         """Make sure nothing of the candidate is left.
 
-        Within ``grace_s`` seconds it may end by itself; ``status`` is its wait status, ``killed`` whether it
-        did not, ``clean`` whether it left no file (our owner removes those).
+        Within ``grace_s`` seconds it may end by itself. Returns its wait status, whether it did not, and whether it
+        left no file (our owner removes those).
         """
-        if self._pid is None:
-            return {"status": 0, "killed": False, "clean": True}
-        pid, self._pid = self._pid, None
-        ended = _ends_by_itself(pid, grace_s)
-        for kill in (os.killpg, os.kill):  # not yet reaped, so the number is still its own
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                kill(pid, signal.SIGKILL)
+        sample = self._alive.pop(pid)
+        ended = grace_s > 0 and _ends_by_itself(pid, grace_s)
+        _kill(pid)
         status = os.waitpid(pid, 0)[1]
-        _reap_strays()
-        with contextlib.suppress(OSError):
-            os.rmdir(os.path.join(self._folder, str(self._started)))
-        return {"status": status, "killed": not ended, "clean": not os.listdir(self._folder)}
+        if self._plan.filter_calls is None:
+            _reap_strays(self._alive)
+        try:
+            os.rmdir(sample)
+        except OSError:
+            return status, not ended, False
+        return status, not ended, len(os.listdir(self._folder)) == len(self._alive)
+
+    def end_all(self) -> None:
+        for pid in list(self._alive):
+            self.end(pid)
+
+
+def _become_candidate(channel: int, control: int, sample: str, prepare: Callable[[], None]) -> None:
+    """In the forked process. Every page touched here is copied, so it is plain calls of prepared things."""
+    try:
+        candidate.reset_signal(_TERM, _DEFAULT)
+        candidate.reset_signal(_INT, _DEFAULT)
+        os.setsid()
+        os.close(control)
+        os.chdir(sample)
+        os.environ["TMPDIR"] = os.environ["HOME"] = sample
+        prepare()
+    except BaseException:  # noqa: BLE001 - whatever went wrong, no code may run unconfined
+        os._exit(CONFINEMENT_FAILED)
+    try:
+        candidate.serve(channel)
+    finally:
+        os._exit(1)
+
+
+def _kill(pid: int) -> None:
+    """The process and its group; not yet reaped, so the number is still its own."""
+    try:
+        os.killpg(pid, _KILL)
+    except (ProcessLookupError, PermissionError):  # not yet the leader of its own group
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, _KILL)
 
 
 def _ends_by_itself(pid: int, grace_s: float) -> bool:
@@ -143,18 +182,14 @@ def _ends_by_itself(pid: int, grace_s: float) -> bool:
     return True
 
 
-def _reap_strays() -> None:
-    """Kill and reap whatever was handed to us as subreaper (only possible where fork is not filtered)."""
-    while True:
-        try:
-            done, _status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if not done:
-            for pid in _children():
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.001)
+def _reap_strays(alive: dict[int, str]) -> None:
+    """Kill and reap whatever was handed to us as subreaper, where starting processes is not filtered."""
+    while strays := [pid for pid in _children() if pid not in alive]:
+        for pid in strays:
+            with contextlib.suppress(ProcessLookupError, PermissionError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.001)
 
 
 def _children() -> list[int]:

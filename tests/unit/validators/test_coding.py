@@ -14,8 +14,9 @@ pytestmark = needs_full_isolation
 def test_a_right_answer_passes_with_full_score_and_says_how_it_was_found() -> None:
     verdict = square("def f(x):\n    return x * x")
 
-    assert (verdict.passed, verdict.score, verdict.failure) == (True, 1.0, None)
-    assert (verdict.validator, verdict.version, verdict.confidence) == ("coding", "1", "high")
+    assert (verdict.passed, verdict.failure) == (True, None)
+    assert 0.95 <= verdict.score <= 1
+    assert (verdict.validator, verdict.version, verdict.confidence) == ("coding", "2", "high")
     assert verdict.stages == {"base": Stage(3, 3)}
     assert verdict.graded_text == "def f(x):\n    return x * x\n"
     assert (verdict.extractor, verdict.isolation) == ("fence", "full")
@@ -25,7 +26,8 @@ def test_a_wrong_answer_gets_the_share_of_tests_it_passes_and_names_the_failed_o
     verdict = square("def f(x):\n    return x + x")
 
     assert (verdict.passed, verdict.failure) == (False, "wrong_answer")
-    assert verdict.score == pytest.approx(1 / 3)
+    quality = verdict.subscores["quality"]
+    assert verdict.score == pytest.approx((0.7 + 0.15 * quality) / 0.85 / 3, abs=1e-6)
     assert verdict.findings[0] == "base test 2: f(3) returned 6, expected 9"
 
 
@@ -41,7 +43,9 @@ def test_stages_are_weighted_and_hidden_failures_only_take_away() -> None:
     robustness = (0 + 0.5) / 2
     assert verdict.subscores["correctness"] == pytest.approx(correctness, abs=1e-6)
     assert verdict.subscores["robustness"] == pytest.approx(robustness)
-    assert verdict.score == pytest.approx((0.5 * correctness + 0.2 * robustness) / 0.7, abs=1e-6)
+    quality = verdict.subscores["quality"] * correctness
+    whole = 0.5 * correctness + 0.2 * robustness + 0.15 * quality
+    assert verdict.score == pytest.approx(whole / 0.85, abs=1e-6)
     assert verdict.stages["hidden"] == Stage(1, 2)
 
 

@@ -44,7 +44,7 @@ def test_a_right_answer_passes_the_random_and_boundary_tests_too() -> None:
     verdict = grade("def f(xs):\n    return sum(filter(lambda x: not x & 1, xs))", **task())
 
     assert verdict.passed
-    assert verdict.score == 1.0
+    assert verdict.score >= 0.95
     assert verdict.stages["random"].total >= 15
     assert verdict.stages["edge"].total >= 2
     assert verdict.subscores["hardcoding"] == 0

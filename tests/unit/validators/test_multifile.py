@@ -125,6 +125,14 @@ def test_each_test_module_starts_from_a_fresh_project() -> None:
 
 
 @needs_full_isolation
+def test_after_a_few_timeouts_the_rest_is_not_waited_for() -> None:
+    tests = [{"code": "from work import f\nassert f() == 2\n"}] * 200
+    verdict = single("def f():\n    while True: pass", "", integration_tests=tests, timeout_s=0.2)
+
+    assert (verdict.failure, verdict.stages) == ("timeout", {"integration": Stage(0, 200)})
+
+
+@needs_full_isolation
 def test_tests_the_test_file_skips_do_not_count_and_those_the_answer_skips_fail() -> None:
     tests = "import unittest\nfrom work import f\n\n\nclass T(unittest.TestCase):\n    @unittest.skip('later')\n"
     tests += "    def test_a(self):\n        self.fail()\n\n    def test_b(self):\n        self.assertEqual(f(), 1)\n"

@@ -81,9 +81,10 @@ def test_a_block_without_a_path_is_the_one_expected_file_that_it_defines_most_of
 
 
 def test_a_diff_adds_and_removes_files() -> None:
-    answer = "```diff\n--- /dev/null\n+++ b/geo/new.py\n@@ -0,0 +1,2 @@\n+a = 1\n+b = 2\n--- a/README.md\n+++ /dev/null\n```\n"
+    added = "--- /dev/null\n+++ b/geo/new.py\n@@ -0,0 +1,2 @@\n+a = 1\n+b = 2\n"
+    removed = "--- a/README.md\n+++ /dev/null\n"
 
-    assert files(answer) == {"geo/new.py": "a = 1\nb = 2\n", "README.md": None}
+    assert files(f"```diff\n{added}{removed}```\n") == {"geo/new.py": "a = 1\nb = 2\n", "README.md": None}
 
 
 def test_a_diff_that_fits_nowhere_is_not_guessed_at() -> None:
@@ -146,3 +147,23 @@ def test_no_text_makes_reading_fail_or_lead_out_of_the_project(text: str) -> Non
 
     assert bool(answer.files) != bool(answer.failure)
     assert not any(multifile_paths.refused(path) for path in answer.files)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=" * 300_000 + "x",
+        "```python a.py\n" * 20_000,
+        "```python a.py\n(\n```\n```\n" * 15_000,
+        "--- a/a.py\n+++ b/a.py\n" + "@@\n x\n" * 50_000,
+        "### a.py\n" * 40_000,
+        "# " * 150_000,
+        "``` " + "a.b " * 90_000,
+        "path: " * 60_000,
+    ],
+)
+@pytest.mark.timeout(60)
+def test_reading_a_long_answer_of_one_kind_comes_to_an_end(text: str) -> None:
+    answer = multifile_answer.read(text, {"a.py": "x\n" * 1000}, ["a.py"])
+
+    assert bool(answer.files) != bool(answer.failure)

@@ -6,12 +6,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from llmbench_validators import probe, registry, sandbox, wire
+from llmbench_validators.session import Ended
 from llmbench_validators.types import SandboxFault
 
 from .code_support import needs_full_isolation, square
@@ -68,7 +70,7 @@ CHEATS = {
     "always equal": ("class E:\n    def __eq__(s, o): return True\ndef f(x): return E()", "wrong_answer"),
     "sly int": ("class I(int):\n    def __eq__(s, o): return True\ndef f(x): return I(0)", "wrong_answer"),
     "patched builtins": ("import builtins\nbuiltins.all = lambda i: True\ndef f(x): return 0", "wrong_answer"),
-    "patched json": ("import json\njson.dumps = lambda *a, **k: '{}'\ndef f(x): return 0", "cheating"),
+    "patched json": ("import json\njson.dumps = lambda *a, **k: '{}'\ndef f(x): return 0", "wrong_answer"),
     "poisoned modules": ("import sys\nsys.modules['unittest'] = None\ndef f(x): return 0", "wrong_answer"),
     "leaves with 0": ("import os\nos._exit(0)\n" + SQUARE, "cheating"),
     "leaves in the call": ("import os\ndef f(x): os._exit(0)", "cheating"),
@@ -234,21 +236,18 @@ class OpenHouse:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, limits: dict[str, int], passed: socket.socket) -> None:
-        serve = "import socket, sys; from llmbench_validators import candidate as c; "
-        serve += "c.serve(socket.socket(fileno=int(sys.argv[1])))"
+    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
+        serve = "import sys; from llmbench_validators import candidate as c; "
+        serve += "c.serve(int(sys.argv[1]))"
         command = [sys.executable, "-c", serve, str(passed.fileno())]
-        self._process = subprocess.Popen(command, pass_fds=[passed.fileno()], cwd=self._folder)
+        process = self._process = subprocess.Popen(command, pass_fds=[passed.fileno()], cwd=self._folder)
+        return lambda: process.pid
 
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
-    def end(self, grace_s: float) -> dict[str, Any]:
+    def end(self, pid: int, grace_s: float) -> Ended:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
-        return {"status": 0, "killed": True, "clean": True}
+        return Ended(0, True, True)
 
     def clean(self) -> None:
         raise AssertionError

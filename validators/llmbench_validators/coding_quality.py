@@ -1,0 +1,220 @@
+"""How well written code is, read from its syntax tree: 0 to 1, the same on every machine.
+
+Quality is the weighted mean of five parts, each from 0 to 1. Each is the mean over the code's functions, or one
+minus a share of findings, so that length alone neither helps nor harms:
+
+structure: branches count one and one more for each level they are nested in, over 15 the more the worse; functions
+of more than 60 lines lose too. naming: the share of names bound that are words in the style of PEP 8, where loops,
+comprehensions and short functions may use single letters. repetition: the share of statements that do not occur a
+second time in other words. readability: the share of lines that fit 100 columns and hold one statement, less a tenth
+for each bare ``except``, comparison with a singleton by ``==``, wildcard import and mutable default. documentation:
+a docstring, annotations, comments; code of a few lines explains itself in part.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from llmbench_validators import syntax
+
+WEIGHTS: Mapping[str, float] = {
+    "structure": 0.30,
+    "naming": 0.20,
+    "repetition": 0.15,
+    "readability": 0.20,
+    "documentation": 0.15,
+}
+"""Part of the coding validator's version: they change with it only."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.IfExp, ast.Match)
+_FREE_COMPLEXITY, _WORST_COMPLEXITY = 15, 45
+_FREE_LINES, _WORST_LINES = 60, 180
+_SHORT, _SELF_EXPLAINING = 8, 4
+_MAX_COLUMNS = 100
+_REPEATED_NODES = 12
+_SNAKE, _CAMEL, _CONSTANT = (
+    re.compile(r"_*[a-z][a-z0-9_]*"),
+    re.compile(r"_*[A-Z][A-Za-z0-9]*"),
+    re.compile(r"[A-Z0-9_]+"),
+)
+
+
+def measure(code: str, tree: ast.Module) -> dict[str, float]:
+    """Every part of WEIGHTS and ``quality``, the whole; ``tree`` is that of ``code``."""
+    nodes = syntax.nodes(tree)
+    functions = [node for node in nodes if isinstance(node, _Function)]
+    lines = code.split("\n")
+    parts = {
+        "structure": _structure(functions),
+        "naming": _naming(nodes, functions),
+        "repetition": _repetition(nodes),
+        "readability": _readability(lines, nodes),
+        "documentation": _documentation(lines, functions),
+    }
+    whole = sum(parts[name] * weight for name, weight in WEIGHTS.items())
+    return {"quality": round(whole, 6)} | {name: round(value, 6) for name, value in parts.items()}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 1.0
+
+
+def _falling(value: float, free: float, worst: float) -> float:
+    """1 up to ``free``, 0 from ``worst`` on, a straight line between."""
+    return min(1.0, max(0.0, (worst - value) / (worst - free)))
+
+
+# --- structure
+
+
+def _structure(functions: Sequence[_Function]) -> float:
+    return _mean([_shape(function) for function in functions])
+
+
+def _shape(function: _Function) -> float:
+    simple = _falling(_complexity(function), _FREE_COMPLEXITY, _WORST_COMPLEXITY)
+    return 0.7 * simple + 0.3 * _falling(_length(function), _FREE_LINES, _WORST_LINES)
+
+
+def _length(function: _Function) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def _complexity(function: _Function) -> int:
+    """Each branch, and one more for every branch around it; an ``elif`` is not deeper than its ``if``."""
+    total = 0
+    open_nodes: list[tuple[ast.AST, int]] = [(node, 0) for node in function.body]
+    for node, depth in open_nodes:
+        if isinstance(node, _Function) or len(open_nodes) > syntax.MAX_NODES:
+            continue  # a function of its own
+        branch = isinstance(node, _BRANCHES)
+        total += 1 + depth if branch else isinstance(node, ast.BoolOp)
+        chained = node.orelse if isinstance(node, ast.If) and _is_elif(node) else []
+        open_nodes += [(child, depth if child in chained else depth + branch) for child in syntax.children(node)]
+    return total
+
+
+def _is_elif(node: ast.If) -> bool:
+    return len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If)
+
+
+# --- naming
+
+
+def _naming(nodes: Sequence[ast.AST], functions: Sequence[_Function]) -> float:
+    lenient = _counters(nodes)
+    for function in functions:
+        if _length(function) <= _SHORT:
+            lenient |= {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    good = {(name, kind): _well_named(name, kind, lenient) for name, kind in _names(nodes)}
+    return _mean([float(value) for value in good.values()])
+
+
+def _names(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
+    for node in nodes:
+        if isinstance(node, ast.ClassDef):
+            yield node.name, "class"
+        elif isinstance(node, _Function):
+            yield node.name, "function"
+        elif isinstance(node, ast.arg):
+            yield node.arg, "variable"
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, "variable"
+
+
+def _counters(nodes: Sequence[ast.AST]) -> set[str]:
+    """Names bound by loops and comprehensions."""
+    targets = [node.target for node in nodes if isinstance(node, ast.For | ast.comprehension)]
+    return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+
+
+def _well_named(name: str, kind: str, lenient: set[str]) -> bool:
+    if kind == "class":
+        return _CAMEL.fullmatch(name) is not None
+    if len(name.strip("_")) == 1 and kind == "variable":
+        return name in lenient
+    constant = kind == "variable" and _CONSTANT.fullmatch(name) is not None
+    return name == "_" or constant or _SNAKE.fullmatch(name) is not None
+
+
+# --- repetition
+
+
+def _repetition(nodes: Sequence[ast.AST]) -> float:
+    statements = [
+        node for node in nodes if isinstance(node, ast.stmt) and not isinstance(node, _Function | ast.ClassDef)
+    ]
+    shapes = Counter[str]()
+    for node in statements:
+        shape = _anonymous(node)
+        if shape.count("(") >= _REPEATED_NODES:
+            shapes[shape] += 1
+    repeated = sum(times - 1 for times in shapes.values())
+    return max(0.0, 1.0 - 2 * repeated / len(statements)) if statements else 1.0
+
+
+def _anonymous(node: ast.AST, depth: int = 0) -> str:
+    """The statement without names and literals, cut off where it is nested very deeply."""
+    if depth > 40:
+        return ""
+    return f"{type(node).__name__}({''.join(_anonymous(child, depth + 1) for child in syntax.children(node))})"
+
+
+# --- readability
+
+
+def _readability(lines: Sequence[str], nodes: Sequence[ast.AST]) -> float:
+    filled = [line for line in lines if line.strip()]
+    long = sum(len(line) > _MAX_COLUMNS for line in filled)
+    starts = Counter(node.lineno for node in nodes if isinstance(node, ast.stmt) and not _opens_block(node))
+    crowded = sum(times - 1 for times in starts.values())
+    faults = sum(_is_fault(node) for node in nodes)
+    return max(0.0, 1.0 - (long + crowded) / max(1, len(filled)) - 0.1 * faults)
+
+
+def _opens_block(node: ast.stmt) -> bool:
+    return hasattr(node, "body")
+
+
+def _is_fault(node: ast.AST) -> bool:
+    if isinstance(node, ast.ExceptHandler):
+        return node.type is None
+    if isinstance(node, ast.ImportFrom):
+        return node.names[0].name == "*"
+    if isinstance(node, ast.arguments):
+        return any(isinstance(value, ast.List | ast.Dict | ast.Set) for value in node.defaults)
+    return isinstance(node, ast.Compare) and any(
+        isinstance(operator, ast.Eq | ast.NotEq) and isinstance(right, ast.Constant) and _is_singleton(right.value)
+        for operator, right in zip(node.ops, node.comparators, strict=True)
+    )
+
+
+def _is_singleton(value: object) -> bool:
+    return value is None or value is True or value is False
+
+
+# --- documentation
+
+
+def _documentation(lines: Sequence[str], functions: Sequence[_Function]) -> float:
+    if not functions:
+        return 0.5
+    remarks = 0.3 if any("#" in line for line in lines) else 0.0
+    return _mean([min(1.0, _explained(function) + remarks) for function in functions if not _is_helper(function)])
+
+
+def _is_helper(function: _Function) -> bool:
+    """Private and short: its name says enough."""
+    return function.name.startswith("_") and _length(function) <= _SHORT
+
+
+def _explained(function: _Function) -> float:
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    arguments = [argument for argument in arguments if argument.arg not in ("self", "cls")]
+    annotated = function.returns is not None and all(argument.annotation for argument in arguments)
+    described = ast.get_docstring(function, clean=False) is not None
+    return 0.7 * described + 0.3 * annotated + 0.5 * (_length(function) <= _SELF_EXPLAINING)
