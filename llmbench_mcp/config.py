@@ -47,6 +47,7 @@ class Settings:
     idle_exit_s: float = 60.0
     total_timeout_s: float = 600.0
     stall_timeout_s: float = 120.0
+    load_timeout_s: float = 300.0
     max_tokens: int = 2048
     outage_limit_s: float = 3600.0
     breaker_errors: int = 3

@@ -18,7 +18,7 @@ from llmbench_mcp.domain.ports import BackendFactory, Clock
 from llmbench_mcp.domain.run import Job
 from llmbench_mcp.engine.job import JobWorker, OutageError, Tools
 from llmbench_mcp.engine.residency import Residency
-from llmbench_mcp.engine.scheduler import Loaded, next_jobs
+from llmbench_mcp.engine.scheduler import Held, Loaded, next_jobs
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.store.database import Database
 from llmbench_mcp.store.endpoints import EndpointStore
@@ -71,14 +71,16 @@ class Executor:
         self._clock = clock
         self._scope = scope
         self._state = _State()
-        self._residency = Residency(clock)
+        self._residency = Residency(clock, parts.settings.load_timeout_s)
         self._draining = False
 
     def drain(self) -> None:
-        """Start nothing new, finish what is in flight, then leave."""
+        """Start nothing new, give up loading, finish the answers in flight, then leave."""
         self._draining = True
         for active in self._state.active.values():
-            if active.worker is not None:
+            if active.worker is None or active.worker.loading:
+                active.scope.cancel()
+            else:
                 active.worker.draining = True
 
     async def run(self, idle_exit_s: float | None = None) -> bool:
@@ -125,6 +127,7 @@ class Executor:
         try:
             await self._cancel_requested(work)
             jobs = await work.open_jobs()
+            self._stop_what_is_over(jobs)
         except StorageError as error:
             log.error("cannot read the queue: %s", error)
             await self._clock.sleep(5)
@@ -137,11 +140,18 @@ class Executor:
             group.start_soon(self._work_on, job, work, scope)
         return await self._is_idle(lease, bool(jobs), idle_exit_s)
 
+    def _stop_what_is_over(self, jobs: list[Job]) -> None:
+        """A job at work that is open no more was cancelled, or has just ended: its work stops."""
+        still_open = {job.id for job in jobs}
+        for active in self._state.active.values():
+            if active.job.id not in still_open:
+                active.scope.cancel()
+
     def _picks(self, jobs: list[Job]) -> list[Job]:
         state, now = self._state, self._clock.monotonic()
         busy = {active.job.device for active in state.active.values()}
         waiting = {job_id for job_id, until in state.wait_until.items() if until > now}
-        return next_jobs(jobs, busy, state.loaded, waiting, self._clock.utc_now())
+        return next_jobs(jobs, busy, state.loaded, Held(waiting, state.outages), self._clock.utc_now())
 
     async def _is_idle(self, lease: Lease, has_jobs: bool, idle_exit_s: float) -> bool:
         if has_jobs or self._state.active:
@@ -167,6 +177,8 @@ class Executor:
         try:
             with scope:
                 await self._guarded(job, work)
+            if scope.cancelled_caught and self._draining:
+                await work.job_released(job)
         except* StorageError as group:
             log.error("job %s: its state could not be stored: %s", job.id, _leaf(group))
             self._hold_back(job, 10.0)

@@ -18,13 +18,15 @@ from llmbench_mcp.domain.errors import (
     IncompatibleError,
     ModelNotAvailable,
     PromptTooLong,
+    ProtocolError,
     UnreachableError,
 )
 from llmbench_mcp.domain.model import ModelStatus
 from llmbench_mcp.domain.ports import Backend, Clock
 from llmbench_mcp.domain.run import Job, JobState
+from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.engine.attempt import Asked, Asker, Limits, chat_request, grade
-from llmbench_mcp.engine.residency import Residency, StillHeldError
+from llmbench_mcp.engine.residency import Ready, Residency, StillHeldError
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.store.models import ModelStore
 from llmbench_mcp.store.work import WorkStore
@@ -77,19 +79,17 @@ class JobWorker:
         self._halt: EndpointError | None = None
         self._errors_in_a_row = 0
         self._retried = False
+        self._answered_as: str | None = None
         self.draining = False
+        self.loading = False
 
     async def run(self) -> None:
         """Do the job. Raises OutageError when it must wait; storage errors and LeaseLost pass through."""
         work, job = self._tools.work, self._job
-        await work.job_loading(job)
-        try:
-            ready = await self._tools.residency.prepare(self._backend, self._endpoint, job.served_name)
-        except StillHeldError as error:
-            await work.job_ended(job, "blocked", str(error), "provider_error")
+        if not await work.job_loading(job):
             return
-        except EndpointError as error:
-            await self._stop(error)
+        ready = await self._prepare()
+        if ready is None:
             return
         await work.job_ready(job, ready.load_s, ready.residency)
         await self._all_attempts()
@@ -99,6 +99,22 @@ class JobWorker:
             await work.job_released(job)
         else:
             await self._finish()
+
+    async def _prepare(self) -> Ready | None:
+        """Load the model; None when the job ended because that failed. Raises OutageError."""
+        work, job = self._tools.work, self._job
+        self.loading = True
+        try:
+            return await self._tools.residency.prepare(self._backend, self._endpoint, job.served_name)
+        except StillHeldError as error:
+            await work.job_ended(job, "blocked", str(error), "provider_error")
+        except ProtocolError as error:
+            await work.job_ended(job, "failed", str(error), error.word)
+        except EndpointError as error:
+            await self._stop(error)
+        finally:
+            self.loading = False
+        return None
 
     async def _finish(self) -> None:
         if not self._job.keep_loaded and not await self._is_wanted_again():
@@ -156,6 +172,7 @@ class JobWorker:
         """Whether the attempt is to be committed; False gives it back for later."""
         error = asked.error
         self._retried = self._retried or (asked.retries > 0 and error is None)
+        await self._check_name(asked)
         if error is None or isinstance(error, _ABOUT_ONE_PROMPT):
             self._errors_in_a_row = 0
             return True
@@ -167,6 +184,13 @@ class JobWorker:
         if self._errors_in_a_row >= self._tools.settings.breaker_errors:
             self._halt = error
         return True
+
+    async def _check_name(self, asked: Asked) -> None:
+        """Say so, once, when the server answers under another name than the one asked for."""
+        name = asked.completion.model if asked.completion else None
+        if name and name != self._job.served_name and name != self._answered_as:
+            self._answered_as = name
+            await self._tools.work.job_remark(self._job, f"unverified: the server answered as {one_line(name, 80)!r}")
 
     async def _grade_all(self, receive: MemoryObjectReceiveStream[Asked]) -> None:
         async with receive:

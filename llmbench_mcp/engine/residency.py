@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from llmbench_mcp.domain.chat import ChatRequest, Sampling
 from llmbench_mcp.domain.endpoint import Endpoint, Resident, ServerInfo
-from llmbench_mcp.domain.errors import EndpointError, IdentityError, ServerFault
+from llmbench_mcp.domain.errors import EndpointError, EndpointTimeout, IdentityError, ServerFault
 from llmbench_mcp.domain.ports import Backend, Clock
 
 log = logging.getLogger(__name__)
 
 RELEASE_WAIT_S = 30.0
+LOAD_WAIT_S = 300.0
 _POLL_S = 0.25
-_WARM_UP_S = 300.0
 
 
 class StillHeldError(ServerFault):
@@ -33,8 +33,9 @@ class Ready:
 class Residency:
     """Loads, evicts and unloads; remembers what this program loaded, and touches nothing else."""
 
-    def __init__(self, clock: Clock, release_wait_s: float = RELEASE_WAIT_S) -> None:
+    def __init__(self, clock: Clock, load_wait_s: float = LOAD_WAIT_S, release_wait_s: float = RELEASE_WAIT_S) -> None:
         self._clock = clock
+        self._load_wait_s = load_wait_s
         self._release_wait_s = release_wait_s
         self._ours: set[tuple[str, str]] = set()
 
@@ -64,7 +65,13 @@ class Residency:
 
     async def _warm_up(self, backend: Backend, served_name: str) -> None:
         request = ChatRequest(served_name, "Hi", sampling=Sampling(max_tokens=1))
-        done = await backend.chat(request, total_s=_WARM_UP_S, stall_s=_WARM_UP_S)
+        try:
+            done = await backend.chat(request, total_s=self._load_wait_s, stall_s=self._load_wait_s)
+        except EndpointTimeout as error:
+            raise EndpointTimeout(
+                f"{served_name!r} gave no first token within {self._load_wait_s:.0f} s.",
+                "See the server's log; a model that loads slower wants a larger LLMBENCH_LOAD_TIMEOUT_S.",
+            ) from error
         if done.error:
             raise ServerFault(f"The warm-up request failed: {done.error}")
 

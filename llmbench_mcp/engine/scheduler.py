@@ -23,8 +23,16 @@ class Loaded:
     served_name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Ids of jobs that may not start yet, and of jobs whose server failed before: these go last."""
+
+    waiting: Collection[str] = ()
+    shaky: Collection[str] = ()
+
+
 def next_jobs(
-    jobs: Sequence[Job], busy: Collection[str], loaded: Mapping[str, Loaded], waiting: Collection[str], now: str
+    jobs: Sequence[Job], busy: Collection[str], loaded: Mapping[str, Loaded], held: Held, now: str
 ) -> list[Job]:
     """At most one job per idle device.
 
@@ -32,14 +40,19 @@ def next_jobs(
         jobs: open jobs; of equals the first goes first.
         busy: devices at work.
         loaded: by device, the model it ran last; its jobs go first so that each model is loaded once.
-        waiting: ids of jobs that may not start yet (an outage's pause).
+        held: what outages hold back.
         now: UTC time, ISO 8601.
     """
     by_device: dict[str, list[Job]] = {}
     for job in jobs:
-        if job.device not in busy and job.id not in waiting:
+        if job.device not in busy and job.id not in held.waiting:
             by_device.setdefault(job.device, []).append(job)
-    return [_best(candidates, loaded.get(device), now) for device, candidates in by_device.items()]
+    return [_best(_sound(candidates, held), loaded.get(device), now) for device, candidates in by_device.items()]
+
+
+def _sound(candidates: list[Job], held: Held) -> list[Job]:
+    """Those whose server has not failed; all where there are none: one dead server must not block its device."""
+    return [job for job in candidates if job.id not in held.shaky] or candidates
 
 
 def _best(candidates: Sequence[Job], loaded: Loaded | None, now: str) -> Job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.store.endpoints import EndpointStore
 
 _LOOK_S = 5.0
+_DEVICE = re.compile(r"[a-z]{1,16}(:[A-Za-z0-9._-]{1,32})?")
 _LOOPBACK = ("localhost", "127.", "::1")
 
 
@@ -98,7 +100,14 @@ class Endpoints:
             server_version=info.version,
             reachable=True,
         )
-        await self._store.insert(endpoint)
+        try:
+            await self._store.insert(endpoint)
+        except ConflictError:
+            # Somebody added the same address while the server was asked.
+            other = await self._store.find(address.base)
+            if other is None:
+                raise
+            return await self._refresh(other, new, info), False
         return await self.get(endpoint.id), True
 
     async def move(self, name: str, url: str, backend: str, server_version: str | None) -> Endpoint:
@@ -129,6 +138,8 @@ class Endpoints:
             raise InputError(
                 f"There is no backend {new.backend!r}.", f"Use one of: {', '.join(self._backends.names())}."
             )
+        if new.device is not None and not _DEVICE.fullmatch(new.device):
+            raise InputError("That is no device.", "Name it as gpu (gpu_stats) does: cpu, remote, nvidia:0, amd:1.")
         if not 1 <= new.concurrency <= 64:
             raise InputError(f"Concurrency {new.concurrency} is out of range.", "Use 1 to 64.")
         if new.credential_ref is not None:
@@ -238,16 +249,14 @@ class Endpoints:
 
     async def probe(self, where: str, request: ChatRequest, credential_ref: str | None = None) -> Completion:
         """Ask one question of a server that need not be known. Raises InputError or EndpointError."""
-        known = await self._store.find(where)
+        if credential_ref is not None:
+            self._check_credential(credential_ref, False)
+        known = await self._store.find(where) or await self._store.find(parse_address(where).base)
         if known is None:
-            address = parse_address(where)
-            known = await self._store.find(address.base)
-            if known is None:
-                if credential_ref is not None:
-                    self._check_credential(credential_ref, False)
-                info = await self._backends.detect(address.base, credential_ref)
-                known = Endpoint("probe", "probe", address.base, info.backend, credential_ref=credential_ref)
-        backend = self._backends.open(known)
+            url = parse_address(where).base
+            info = await self._backends.detect(url, credential_ref)
+            known = Endpoint("probe", "probe", url, info.backend)
+        backend = self._backends.open(replace(known, credential_ref=credential_ref or known.credential_ref))
         limits = (self._settings.total_timeout_s, self._settings.stall_timeout_s)
         try:
             return await backend.chat(request, total_s=limits[0], stall_s=limits[1])

@@ -7,8 +7,15 @@ from dataclasses import dataclass
 
 import anyio
 
-from llmbench_mcp.domain.endpoint import Endpoint
-from llmbench_mcp.domain.errors import BenchError, ConflictError, EndpointError, InputError, NotFoundError
+from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel, ServerInfo
+from llmbench_mcp.domain.errors import (
+    BenchError,
+    ConflictError,
+    EndpointTimeout,
+    InputError,
+    NotFoundError,
+    StorageError,
+)
 from llmbench_mcp.domain.model import DiscoveryReport, Model
 from llmbench_mcp.domain.ports import BackendFactory
 from llmbench_mcp.domain.text import nearest, one_line
@@ -61,30 +68,34 @@ class Models:
 
     async def _discover_one(self, endpoint: Endpoint) -> DiscoveryReport:
         try:
-            backend = self._backends.open(endpoint)
-            try:
-                with anyio.fail_after(_DISCOVER_S):
-                    info = await backend.inspect()
-                    offered = await backend.list_models()
-            finally:
-                await backend.aclose()
-        except TimeoutError:
-            error: BenchError = EndpointError(f"{endpoint.url} gave no list within {_DISCOVER_S:.0f} s.", "Try again.")
-        except BenchError as problem:
-            error = problem
-        else:
+            info, offered = await self._ask(endpoint)
             await self._endpoint_store.seen(endpoint.id, info.version)
             return await self._store.merge(endpoint, offered)
+        except StorageError:
+            raise
+        except BenchError as problem:
+            error = problem
         await self._endpoint_store.failed(endpoint.id, error.what)
         return DiscoveryReport(endpoint.name, error=error.what, next_step=error.next_step)
+
+    async def _ask(self, endpoint: Endpoint) -> tuple[ServerInfo, Sequence[OfferedModel]]:
+        backend = self._backends.open(endpoint)
+        try:
+            with anyio.fail_after(_DISCOVER_S):
+                return await backend.inspect(), await backend.list_models()
+        except TimeoutError as error:
+            silent = f"{endpoint.url} gave no list within {_DISCOVER_S:.0f} s."
+            raise EndpointTimeout(silent, "Try again.") from error
+        finally:
+            await backend.aclose()
 
     async def page(self, wanted: ModelFilter, limit: int = 50, offset: int = 0) -> tuple[list[Model], int]:
         """A page of models by name, and how many match."""
         matching = [model for model in await self._store.all() if _matches(model, wanted)]
         return matching[offset : offset + limit], len(matching)
 
-    async def resolve(self, key: str) -> Model:
-        """A model by id, name, served name or ``name@endpoint``.
+    async def resolve(self, key: str, endpoint: Endpoint | None = None) -> Model:
+        """A model by id, name, served name or ``name@endpoint``; of several, the one that ``endpoint`` offers.
 
         Raises:
             NotFoundError: nothing of that name; offers the nearest.
@@ -93,8 +104,9 @@ class Models:
         models = await self._store.all()
         found = [model for model in models if key in (model.id, model.name)]
         found = found or [model for model in models if key in _handles(model)]
-        if len(found) == 1:
-            return found[0]
+        here = [model for model in found if endpoint is not None and model.home_at(endpoint.id)]
+        if len(found) == 1 or len(here) == 1:
+            return (here or found)[0]
         if found:
             forms = sorted(form for model in found for form in _handles(model) if "@" in form)
             raise ConflictError(
@@ -110,11 +122,12 @@ class Models:
         Raises:
             NotFoundError, ConflictError: as resolve; ConflictError also when the endpoint does not offer it.
         """
-        model = await self.resolve(key)
         if endpoint_key is None:
+            model = await self.resolve(key)
             await self._store.assign(model.id, None)
             return await self.resolve(model.id)
         endpoint = await self._endpoints.get(endpoint_key)
+        model = await self.resolve(key, endpoint)
         home = model.home_at(endpoint.id)
         if home is None or not home.present:
             homes = ", ".join(h.endpoint_name for h in model.homes if h.present) or "nowhere now"

@@ -83,23 +83,30 @@ class Planner:
         return Planned(plan, {job.id: target for job, target in jobs.values()})
 
     async def _target(self, key: str, endpoint_key: str | None) -> Target:
-        model = await self._models.resolve(key)
+        named = await self._endpoints.get(endpoint_key) if endpoint_key else None
+        model = await self._models.resolve(key, named)
         if model.status == "disabled":
             raise ConflictError(f"Model {model.name!r} is disabled.", "Enable it with model_assign first.")
-        wanted = endpoint_key or model.assigned_endpoint_id
+        wanted = named or await self._endpoint_of(key, model)
         if wanted is None:
             homes = ", ".join(home.endpoint_name for home in model.homes if home.present) or "no endpoint now"
             raise ConflictError(
                 f"Model {model.name!r} is not assigned to an endpoint.",
                 f"Call model_assign (assign) first, or name an endpoint; it is offered at: {homes}.",
             )
-        endpoint = await self._endpoints.get(wanted)
-        home = model.home_at(endpoint.id)
+        home = model.home_at(wanted.id)
         if home is None or not home.present:
             raise ConflictError(
-                f"Endpoint {endpoint.name!r} does not offer {model.name!r}.", "Run models_discover (discover) again."
+                f"Endpoint {wanted.name!r} does not offer {model.name!r}.", "Run models_discover (discover) again."
             )
-        return Target(model, endpoint, home.served_name)
+        return Target(model, wanted, home.served_name)
+
+    async def _endpoint_of(self, key: str, model: Model) -> Endpoint | None:
+        """Where it is assigned, or the endpoint that ``name@endpoint`` names."""
+        if model.assigned_endpoint_id is not None:
+            return await self._endpoints.get(model.assigned_endpoint_id)
+        at = next((home for home in model.homes if key.endswith(f"@{home.endpoint_name}")), None)
+        return await self._endpoints.get(at.endpoint_id) if at else None
 
     async def _check_reachable(self, endpoints: Sequence[Endpoint]) -> None:
         for endpoint in {endpoint.id: endpoint for endpoint in endpoints}.values():

@@ -37,6 +37,7 @@ _FACTS = (
     "prefill_tps",
     "retries",
     "interrupted",
+    "answered_as",
     "device",
     "started_at",
     "finished_at",
@@ -112,7 +113,8 @@ def measured_row(attempt_id: str, completion: Completion) -> tuple[Any, ...]:
         timing.decode_tps,
         timing.prefill_tps,
     )
-    return (attempt_id, completion.finish_reason, *tokens, *times, dump(dict(timing.server)))
+    name = _storable(completion.model[:200]) if completion.model else None
+    return (attempt_id, completion.finish_reason, *tokens, *times, dump(dict(timing.server)), name)
 
 
 def completion_row(attempt_id: str, completion: Completion) -> tuple[Any, ...]:

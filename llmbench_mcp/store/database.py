@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -17,6 +18,7 @@ from llmbench_mcp.store.sql import named_queries
 
 Row = dict[str, Any]
 _BUSY_TIMEOUT_MS = 15_000
+_LEAST_FREE = 1 << 20
 
 
 class Database:
@@ -28,12 +30,11 @@ class Database:
         self.path = path
 
     async def all(self, query: str, *parameters: Any) -> list[Row]:
-        """Every row of a named query, as dicts."""
-        with mapped_errors(self.path):
-            cursor = await self._connection.execute(named_queries()[query], parameters)
-            rows = await cursor.fetchall()
-            await cursor.close()
-        return [dict(row) for row in rows]
+        """Every row of a named query, as dicts: committed data only, never a transaction's half."""
+        # One connection sees its own uncommitted changes, so reading waits for the transaction under way.
+        async with self._lock:
+            with mapped_errors(self.path):
+                return await Transaction(self._connection).all(query, *parameters)
 
     async def one(self, query: str, *parameters: Any) -> Row | None:
         """The first row, or None."""
@@ -115,7 +116,9 @@ async def open_database(path: Path) -> AsyncIterator[Database]:
     _make_folder(path.parent)
     connection = aiosqlite.connect(path, isolation_level=None, timeout=_BUSY_TIMEOUT_MS / 1000)
     with mapped_errors(path):
-        await connection
+        # Shielded: a connection given up half open would leave its thread behind.
+        with anyio.CancelScope(shield=True):
+            await connection
         try:
             connection.row_factory = sqlite3.Row
             await _prepare(connection, path)
@@ -131,15 +134,20 @@ async def open_database(path: Path) -> AsyncIterator[Database]:
 
 
 async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
-    for pragma in ("foreign_keys = on", "journal_mode = wal", "synchronous = normal", "temp_store = memory"):
-        await connection.execute(f"pragma {pragma}")
+    # First, so that a database that is not ours, or newer, is left as it was.
     # aiosqlite has no public way to run one function on its connection's thread as a whole.
     await connection._execute(migrate, connection._conn, path)  # type: ignore[no-untyped-call]  # untyped in aiosqlite
+    for pragma in ("foreign_keys = on", "journal_mode = wal", "synchronous = normal", "temp_store = memory"):
+        await connection.execute(f"pragma {pragma}")
 
 
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except FileExistsError as error:
+        raise StorageError(
+            f"The data directory {folder} is a file.", "Set LLMBENCH_DATA_DIR (or --data-dir) to a folder."
+        ) from error
     except OSError as error:
         raise StorageError(
             f"The data directory {folder} cannot be created: {error.strerror}.",
@@ -158,22 +166,33 @@ def mapped_errors(path: Path) -> Iterator[None]:
         raise InputError(
             "A value cannot be stored: half of a character pair, or a number beyond 64 bits.", "Send another."
         ) from error
+    except UnicodeDecodeError as error:
+        raise _damaged(error, path) from error
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.IntegrityError):
             raise
-        raise StorageError(
-            f"The file {path} is not a usable database: {error}.",
-            "Move it away and start again, or restore a backup.",
-        ) from error
+        raise _damaged(error, path) from error
+
+
+def _damaged(error: Exception, path: Path) -> StorageError:
+    return StorageError(
+        f"The file {path} is not a usable database: {error}.", "Move it away and start again, or restore a backup."
+    )
+
+
+def _is_full(path: Path) -> bool:
+    return shutil.disk_usage(path.parent).free < _LEAST_FREE
 
 
 def _operational(error: sqlite3.OperationalError, path: Path) -> StorageError:
     text = str(error)
+    if "full" in text or ("disk I/O" in text and _is_full(path)):
+        return StorageError(f"No space is left for the database {path}.", "Free disk space, then run again.")
+    if "decode" in text:
+        return _damaged(error, path)
     if "locked" in text or "busy" in text:
         return StorageBusy(f"The database {path} stayed locked by another process.", "Try again shortly.")
     if "readonly" in text or "read-only" in text or "unable to open" in text or "disk I/O" in text:
         remedy = "Make the folder and file writable, or set LLMBENCH_DATA_DIR to a folder you can write."
         return StorageError(f"The database {path} cannot be opened for writing: {text}.", remedy)
-    if "full" in text:
-        return StorageError(f"No space is left for the database {path}.", "Free disk space, then run again.")
     return StorageError(f"The database {path} refused a statement: {text}.", "Please report this.")

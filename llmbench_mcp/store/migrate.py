@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from llmbench_mcp.domain.errors import NewerDatabaseError
+from llmbench_mcp.domain.errors import NewerDatabaseError, StorageError
 from llmbench_mcp.store.sql import statements
 
 
@@ -28,6 +28,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> int:
     """Bring the database at ``path`` to the latest schema; returns how many migrations ran.
 
     Raises:
+        StorageError: the file is another program's database.
         NewerDatabaseError: its schema number is above ours; nothing was changed.
     """
     present = _version(connection)
@@ -35,6 +36,11 @@ def migrate(connection: sqlite3.Connection, path: Path) -> int:
         raise NewerDatabaseError(
             f"The database {path} has schema {present}; this program knows up to {latest_version()}.",
             "Upgrade llmbench-mcp, or point LLMBENCH_DATA_DIR at another folder. Nothing was changed.",
+        )
+    if present == 0 and connection.execute("select 1 from sqlite_master where name not like 'sqlite_%'").fetchone():
+        raise StorageError(
+            f"The database {path} belongs to another program: it has tables, and none of ours.",
+            "Point LLMBENCH_DATA_DIR at another folder. Nothing was changed.",
         )
     due = [step for step in migrations() if step[0] > present]
     if not due:

@@ -108,8 +108,8 @@ class RunStore:
             if not await transaction.run("run_request_cancel", run_id):
                 return
             await transaction.run("run_cancel_pending_attempts", run_id)
-            flying = await transaction.one("run_attempts_in_flight", run_id)
-            if not executor_alive or not (flying and flying["n"]):
+            working = await transaction.one("run_jobs_at_work", run_id)
+            if not executor_alive or not (working and working["n"]):
                 await end_cancelled(transaction, run_id, self._clock.utc_now())
 
     async def last_event(self, run_id: str) -> int:

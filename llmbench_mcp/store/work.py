@@ -48,28 +48,30 @@ class WorkStore:
         async with self._database.transaction(self._fence) as transaction:
             await end_cancelled(transaction, run_id, self._clock.utc_now())
 
-    async def job_loading(self, job: Job) -> None:
-        """The job's model is being made ready; the run counts as running from here."""
+    async def job_loading(self, job: Job) -> bool:
+        """The job's model is being made ready; the run counts as running from here. False when it is over already."""
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
+            if not await transaction.run("job_state", job.id, "loading", None, f"loading {job.served_name}"):
+                return False
             if await transaction.run("run_started", job.run_id, now):
                 await add_event(transaction, now, job.run_id, "running", {})
-            await transaction.run("job_state", job.id, "loading", None, f"loading {job.served_name}")
             await add_event(transaction, now, job.run_id, "loading", {"job": job.id})
+        return True
 
     async def job_ready(self, job: Job, load_s: float, residency: str) -> None:
         """The model answers."""
         async with self._database.transaction(self._fence) as transaction:
-            await transaction.run("job_loaded", job.id, load_s, residency)
-            await add_event(transaction, self._clock.utc_now(), job.run_id, "job_running", {"job": job.id})
+            if await transaction.run("job_loaded", job.id, load_s, residency):
+                await add_event(transaction, self._clock.utc_now(), job.run_id, "job_running", {"job": job.id})
 
     async def job_postponed(self, job: Job, reason: str) -> float:
         """An outage: the job waits, its run is paused with the reason. Returns how long the outage lasts, seconds."""
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
-            await transaction.run("job_postpone", job.id, reason, now)
-            await transaction.run("run_state", job.run_id, "paused", reason)
-            await add_event(transaction, now, job.run_id, "paused", {"job": job.id, "reason": reason})
+            if await transaction.run("job_postpone", job.id, reason, now):
+                await transaction.run("run_state", job.run_id, "paused", reason)
+                await add_event(transaction, now, job.run_id, "paused", {"job": job.id, "reason": reason})
             row = await transaction.one("job_outage", job.id)
         since = row["outage_since"] if row else None
         return _seconds_between(since, now) if since else 0.0
@@ -90,9 +92,9 @@ class WorkStore:
         async with self._database.transaction(self._fence) as transaction:
             if failure is not None:
                 await transaction.run("attempts_fail_pending", job.id, failure, reason, now)
-            await transaction.run("job_state", job.id, state, reason, None)
-            await add_event(transaction, now, job.run_id, f"job_{state}", {"job": job.id, "reason": reason})
-            await self._maybe_end_run(transaction, job.run_id, now)
+            if await transaction.run("job_state", job.id, state, reason, None):
+                await add_event(transaction, now, job.run_id, f"job_{state}", {"job": job.id, "reason": reason})
+                await self._maybe_end_run(transaction, job.run_id, now)
 
     async def _maybe_end_run(self, transaction: Transaction, run_id: str, now: str) -> None:
         left = await transaction.one("run_open_jobs", run_id)
@@ -104,6 +106,11 @@ class WorkStore:
         state = "completed" if graded else "failed"
         if await transaction.run("run_finished", run_id, state, "; ".join(dict.fromkeys(reasons)) or None, now):
             await add_event(transaction, now, run_id, state, {})
+
+    async def job_remark(self, job: Job, residency: str) -> None:
+        """What has to be said about where the model's answers come from."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("job_remark", job.id, residency)
 
     async def next_attempts(self, job_id: str, limit: int) -> list[PlannedAttempt]:
         """Up to ``limit`` pending attempts of a job, in order."""

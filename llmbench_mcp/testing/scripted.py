@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+import anyio
+
 from llmbench_mcp.domain.chat import ChatRequest, Completion, Timing, Usage
 from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel, Resident, ServerInfo
 from llmbench_mcp.domain.errors import EndpointError, ModelNotAvailable, UnreachableError
@@ -20,7 +22,7 @@ def completion(text: str, **facts: object) -> Completion:
     """A plain finished answer with plausible figures."""
     usage = Usage(prompt_tokens=10, completion_tokens=20)
     timing = Timing(ttft_s=0.1, ttfat_s=0.1, e2e_s=0.5, itl_s=(0.02, 0.02), decode_tps=50.0)
-    plain = Completion(text, finish_reason="stop", usage=usage, timing=timing, model="m")
+    plain = Completion(text, finish_reason="stop", usage=usage, timing=timing)
     return Completion(**{**{name: getattr(plain, name) for name in plain.__slots__}, **facts})
 
 
@@ -34,6 +36,8 @@ class ScriptedServer:
     up: bool = True
     unload_works: bool = True
     warm_up_error: EndpointError | None = None
+    hangs_on_warm_up: set[str] = field(default_factory=set)
+    warming: anyio.Event = field(default_factory=anyio.Event)
     loaded: list[str] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
     loads: list[str] = field(default_factory=list)
@@ -86,13 +90,19 @@ class ScriptedBackend:
         if request.model not in [model.served_name for model in self._server.models]:
             raise ModelNotAvailable(f"There is no model {request.model!r}.")
         if request.prompt == WARM_UP:
-            if self._server.warm_up_error is not None:
-                raise self._server.warm_up_error
+            await self._warm_up(request)
             return completion("Hello")
         times = self._server.asked[request.prompt]
         self._server.asked[request.prompt] += 1
         result = self._server.answer(request, times)
         return result if isinstance(result, Completion) else await result
+
+    async def _warm_up(self, request: ChatRequest) -> None:
+        if self._server.warm_up_error is not None:
+            raise self._server.warm_up_error
+        if request.model in self._server.hangs_on_warm_up:
+            self._server.warming.set()
+            await anyio.sleep_forever()
 
     async def aclose(self) -> None:
         """Nothing to close."""

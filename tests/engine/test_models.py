@@ -192,3 +192,27 @@ async def test_a_bad_endpoint_is_refused_with_the_reason(tmp_path: Path, new: Ne
     async with opened(tmp_path, {URL: server("m")}) as app:
         with pytest.raises(InputError, match=said):
             await app.endpoints.add(new)
+
+
+async def test_naming_the_endpoint_settles_which_model_is_meant(tmp_path: Path) -> None:
+    write_suite(tmp_path, 1)
+    async with opened(tmp_path, {URL: server("m"), OTHER: server("m")}) as app:
+        await app.endpoints.add(NewEndpoint(URL, "x"))
+        await app.endpoints.add(NewEndpoint(OTHER, "y"))
+        await app.models.discover()
+        started = await app.runs.start(RunRequest(("m",), ("sums",), endpoint="y"))
+        assert started.run.jobs[0].endpoint == "y"
+        started = await app.runs.start(RunRequest(("m@x",), ("sums",)))
+        assert started.run.jobs[0].endpoint == "x"
+        assert (await app.models.assign("m", "y")).assigned_endpoint_id is not None
+
+
+async def test_a_model_list_that_cannot_be_stored_stops_nobody(tmp_path: Path) -> None:
+    odd = server("m")
+    async with opened(tmp_path, {URL: server("good"), OTHER: odd}) as app:
+        await app.endpoints.add(NewEndpoint(URL, "good"))
+        await app.endpoints.add(NewEndpoint(OTHER, "odd"))
+        odd.models = [OfferedModel("\ud800x")]
+        reports = {report.endpoint_name: report for report in await app.models.discover()}
+        assert reports["good"].seen == 1
+        assert "cannot be stored" in (reports["odd"].error or "")

@@ -89,7 +89,7 @@ async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
 async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError, match="cannot be created.*LLMBENCH_DATA_DIR"):
-        async with open_database(tmp_path / "file" / "llmbench.db"):
+        async with open_database(tmp_path / "file" / "deeper" / "llmbench.db"):
             raise AssertionError("it must not open")
 
 
@@ -183,3 +183,36 @@ def test_queries_have_unique_names_and_numbered_parameters() -> None:
 def test_a_script_is_split_at_statements_only() -> None:
     script = "create table a (t text default ';');\n-- a comment; with one\ninsert into a values ('x;y');\n"
     assert len(list(statements(script))) == 2
+
+
+async def test_another_programs_database_is_refused_and_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "llmbench.db"
+    plain = sqlite3.connect(path)
+    plain.execute("create table models (name text)")
+    plain.commit()
+    plain.close()
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match="belongs to another program"):
+        async with open_database(path):
+            raise AssertionError("it must not open")
+    assert path.read_bytes() == before
+
+
+async def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    with pytest.raises(StorageError, match="data is a file"):
+        async with open_database(tmp_path / "data" / "llmbench.db"):
+            raise AssertionError("it must not open")
+
+
+async def test_text_that_cannot_be_read_back_means_a_damaged_file(tmp_path: Path) -> None:
+    path = tmp_path / "llmbench.db"
+    async with open_database(path) as database:
+        await add_endpoint(database, "abcdefgh")
+    plain = sqlite3.connect(path)
+    plain.execute("update endpoints set name = cast(x'ff61' as text)")
+    plain.commit()
+    plain.close()
+    async with open_database(path) as database:
+        with pytest.raises(StorageError, match="not a usable database"):
+            await database.all("endpoints_all")

@@ -55,7 +55,7 @@ class AttemptRow(Result):
         default=None,
         description="untrusted_findings, subscores, stages ([passed, tried] by kind of test), confidence, validator, "
         "extractor, isolation, finish_reason, prompt_tokens, reasoning_tokens, tokens_estimated, ttfat_ms, "
-        "itl_p50_ms, itl_p99_ms, prefill_tps, retries, started_at, finished_at",
+        "itl_p50_ms, itl_p99_ms, prefill_tps, retries, started_at, finished_at, untrusted_answered_as (name in the answer)",
     )
 
 
@@ -76,7 +76,7 @@ async def run_results(  # noqa: PLR0913 - the arguments are the tool's schema
     suite: str = "",
     failure: Annotated[str, Field(description="a word from run_status")] = "",
     only_failed: bool = False,
-    attempt: Annotated[int, Field(ge=0, description="number of one to show alone; 0: all")] = 0,
+    attempt: Annotated[int, Field(ge=0, le=1_000_000_000, description="number of one to show alone; 0: all")] = 0,
     include_completion: Annotated[bool, Field(description="needs attempt")] = False,
     detail: Detail = "concise",
     limit: Limit = 10,
@@ -179,6 +179,7 @@ def _details(record: AttemptRecord) -> Details:
         "untrusted_findings": [shown(text, MESSAGE_LIMIT) for text in facts.get("findings", ())[:_FINDINGS]] or None,
         "subscores": facts.get("subscores") or None,
         "stages": {name: list(counts) for name, counts in facts.get("stages", {}).items()} or None,
+        "untrusted_answered_as": shown_or_none(facts.get("answered_as"), 200),
         "finish_reason": shown_or_none(facts.get("finish_reason"), 60),
         "ttfat_ms": ms(facts.get("ttfat_s")),
         "itl_p50_ms": ms(facts.get("itl_p50_s")),

@@ -25,7 +25,7 @@ where id = $1 and state in ('pending', 'generating', 'grading');
 update attempts
 set finish_reason = $2, prompt_tokens = $3, completion_tokens = $4, reasoning_tokens = $5, tokens_estimated = $6,
     ttft_s = $7, ttfat_s = $8, e2e_s = $9, itl_p50_s = $10, itl_p95_s = $11, itl_p99_s = $12, decode_tps = $13,
-    prefill_tps = $14, server_timings = $15
+    prefill_tps = $14, server_timings = $15, answered_as = $16
 where id = $1;
 
 -- name: completion_insert

@@ -84,8 +84,8 @@ update attempts set state = 'cancelled' where run_id = $1 and state in ('pending
 -- name: run_cancel_jobs
 update jobs set state = 'cancelled', step = null where run_id = $1 and state in ('pending', 'loading', 'running');
 
--- name: run_attempts_in_flight
-select count(*) as n from attempts where run_id = $1 and state in ('generating', 'grading');
+-- name: run_jobs_at_work
+select count(*) as n from jobs where run_id = $1 and state in ('loading', 'running');
 
 -- name: run_open_jobs
 select count(*) as n from jobs where run_id = $1 and state in ('pending', 'loading', 'running');
@@ -106,6 +106,9 @@ from attempts group by run_id;
 
 -- name: job_state
 update jobs set state = $2, reason = $3, step = $4 where id = $1 and state in ('pending', 'loading', 'running');
+
+-- name: job_remark
+update jobs set residency = $2 where id = $1;
 
 -- name: job_step
 update jobs set step = $2 where id = $1;

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from llmbench_mcp.domain.chat import Sampling
 from llmbench_mcp.domain.run import Job
-from llmbench_mcp.engine.scheduler import Loaded, next_jobs
+from llmbench_mcp.engine.scheduler import Held, Loaded, next_jobs
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -22,7 +22,7 @@ def drain(jobs: list[Job]) -> tuple[list[Job], int]:
     loaded: dict[str, Loaded] = {}
     order, loads, left = [], 0, list(jobs)
     while left:
-        for chosen in next_jobs(left, (), loaded, (), NOW):
+        for chosen in next_jobs(left, (), loaded, Held(), NOW):
             now_there = Loaded(chosen.endpoint_id, chosen.served_name)
             loads += loaded.get(chosen.device) != now_there
             loaded[chosen.device] = now_there
@@ -33,26 +33,32 @@ def drain(jobs: list[Job]) -> tuple[list[Job], int]:
 
 def test_each_idle_device_gets_one_job_and_busy_ones_none() -> None:
     jobs = [job("a", device="gpu0"), job("b", device="gpu0"), job("c", device="gpu1"), job("d", device="gpu2")]
-    assert [j.id for j in next_jobs(jobs, {"gpu2"}, {}, (), NOW)] == ["a", "c"]
+    assert [j.id for j in next_jobs(jobs, {"gpu2"}, {}, Held(), NOW)] == ["a", "c"]
 
 
 def test_jobs_in_an_outage_wait() -> None:
-    assert [j.id for j in next_jobs([job("a"), job("b")], (), {}, {"a"}, NOW)] == ["b"]
+    assert [j.id for j in next_jobs([job("a"), job("b")], (), {}, Held({"a"}), NOW)] == ["b"]
+
+
+def test_a_job_whose_server_failed_lets_the_others_go_first() -> None:
+    held = Held(shaky={"a"})
+    assert [j.id for j in next_jobs([job("a", priority=9), job("b")], (), {}, held, NOW)] == ["b"]
+    assert [j.id for j in next_jobs([job("a")], (), {}, held, NOW)] == ["a"]
 
 
 def test_a_loaded_model_goes_on_before_another_is_loaded() -> None:
     jobs = [job("a", "x"), job("b", "y")]
-    assert [j.id for j in next_jobs(jobs, (), {"gpu": Loaded("ep", "y")}, (), NOW)] == ["b"]
+    assert [j.id for j in next_jobs(jobs, (), {"gpu": Loaded("ep", "y")}, Held(), NOW)] == ["b"]
 
 
 def test_higher_priority_wins_over_the_loaded_model() -> None:
     jobs = [job("a", "x", priority=5), job("b", "y")]
-    assert [j.id for j in next_jobs(jobs, (), {"gpu": Loaded("ep", "y")}, (), NOW)] == ["a"]
+    assert [j.id for j in next_jobs(jobs, (), {"gpu": Loaded("ep", "y")}, Held(), NOW)] == ["a"]
 
 
 def test_a_job_that_waited_long_overtakes_one_of_higher_priority() -> None:
     old = job("old", "x", created_at="2025-12-31T20:00:00.000Z")
-    assert [j.id for j in next_jobs([job("new", "y", priority=5), old], (), {}, (), NOW)] == ["old"]
+    assert [j.id for j in next_jobs([job("new", "y", priority=5), old], (), {}, Held(), NOW)] == ["old"]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(["gpu0", "gpu1"])), max_size=30))
