@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -36,7 +35,6 @@ _ANYWHERE = "--json and --data-dir may stand before or after the command."
 def execute(call: Invocation) -> int:
     """Run the command that the arguments name; returns its exit code."""
     _quiet_libraries()
-    _forgive_encodings()
     if any("\udc80" <= char <= "\udcff" for word in call.argv for char in word):
         failures.tell("usage", "The arguments hold bytes that are not text.", f"See: {PROGRAM} --help", call.as_json)
         return exit_codes.USAGE
@@ -54,13 +52,6 @@ def _quiet_libraries() -> None:
     import logging
 
     logging.getLogger().addHandler(logging.NullHandler())
-
-
-def _forgive_encodings() -> None:
-    """On a terminal without Unicode, signs it lacks are escaped instead of ending the command."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _tell_usage(error: Exception, call: Invocation) -> int:

@@ -27,7 +27,7 @@ def tell(kind: str, what: str, next_step: str, as_json: bool) -> None:
 
 def report(error: BaseException, call: Invocation) -> int:
     """Tell of what ended a command and return its exit code."""
-    error = _cause(error)
+    error = cause_of(error)
     if isinstance(error, KeyboardInterrupt):
         return exit_codes.INTERRUPTED
     if isinstance(error, BenchError):
@@ -37,7 +37,7 @@ def report(error: BaseException, call: Invocation) -> int:
     return exit_codes.INTERNAL
 
 
-def _cause(error: BaseException) -> BaseException:
+def cause_of(error: BaseException) -> BaseException:
     """The first failure inside a task group's bundle."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

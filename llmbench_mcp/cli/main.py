@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import suppress
 
-from llmbench_mcp.cli import exit_codes, failures
+from llmbench_mcp.cli import exit_codes, failures, streams
 from llmbench_mcp.cli.invocation import Invocation, parse_invocation
 
 
 def run(argv: list[str]) -> int:
     """Do what the arguments say and return the exit code; see ``exit_codes``."""
-    call = parse_invocation(argv)
+    streams.replace_missing_stderr()
+    code = exit_codes.OK
     try:
-        code = _dispatch(call)
-        sys.stdout.flush()
+        code = _attempt(parse_invocation(argv))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (BrokenPipeError, streams.ReaderLeft):
+        streams.forget_unwritten()
+    except (OSError, streams.OutputFailed) as error:
+        return _output_failed(error)
+    return code
+
+
+def _attempt(call: Invocation) -> int:
+    try:
+        return _dispatch(call)
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
-    except BrokenPipeError:
-        return _reader_left()
+    except (BrokenPipeError, streams.OutputFailed):
+        raise
     except Exception as error:  # noqa: BLE001 - the top-level handler: every failure becomes a line and a code
         return failures.report(error, call)
     except BaseExceptionGroup as group:
+        if isinstance(cause := failures.cause_of(group), streams.OutputFailed):
+            raise cause from None
         return failures.report(group, call)
-    return code
 
 
 def _dispatch(call: Invocation) -> int:
@@ -33,13 +45,16 @@ def _dispatch(call: Invocation) -> int:
     options = serving_options(call)
     if options is not None:
         return serve(call, options)
-    from llmbench_mcp.cli.commands import execute
+    with streams.guarded():
+        from llmbench_mcp.cli.commands import execute
 
-    return execute(call)
+        return execute(call)
 
 
-def _reader_left() -> int:
-    """Whoever read our output closed it: end quietly, also when the interpreter flushes at exit."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return exit_codes.OK
+def _output_failed(error: Exception) -> int:
+    why = error.strerror if isinstance(error, OSError) else str(error)
+    streams.forget_unwritten()
+    with suppress(OSError):
+        sys.stderr.write(f"error: the output cannot be written: {why}\n")
+    streams.forget_unwritten()
+    return exit_codes.FAILED

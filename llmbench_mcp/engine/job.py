@@ -121,7 +121,10 @@ class JobWorker:
             await self._tools.residency.release(self._backend, self._endpoint, self._job.served_name)
         if self._retried:
             await self._tools.models.set_status(self._job.model_id, "unstable", "answered only after retries")
-        await self._tools.work.job_ended(self._job, "done", None)
+        remark = None
+        if self._answered_as is not None:
+            remark = f"{self._job.served_name!r} was asked and {one_line(self._answered_as, 80)!r} answered"
+        await self._tools.work.job_ended(self._job, "done", remark)
 
     async def _is_wanted_again(self) -> bool:
         """Whether another open job runs this model here: it then stays loaded for it."""

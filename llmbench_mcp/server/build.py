@@ -19,6 +19,7 @@ from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.server.arguments import check_sizes
 from llmbench_mcp.server.errors import tool_error, unknown_arguments, unknown_tool
 from llmbench_mcp.server.holder import AppHolder
+from llmbench_mcp.server.lines import AnsweringStream, Outgoing
 from llmbench_mcp.server.schema import slim_input, slim_output
 from llmbench_mcp.server.spec import TOOLSETS, ToolSpec
 from llmbench_mcp.server.tools import every_tool
@@ -75,6 +76,11 @@ class BenchServer(MCPServer[AppHolder]):
             raise
         except Exception as error:  # noqa: BLE001 - the server's top-level handler: maps what is known, logs the rest
             raise tool_error(name, error, takes) from None
+
+    async def run_streams(self, incoming: AnsweringStream, outgoing: Outgoing) -> None:
+        """Serve one client over these streams until the incoming one ends."""
+        server = self._lowlevel_server  # the SDK's own run_stdio_async (2.3) takes no streams
+        await server.run(incoming, outgoing, server.create_initialization_options())
 
     async def _arguments_of(self, name: str) -> Sequence[str]:
         tools = {tool.name: tool for tool in await super().list_tools()}

@@ -5,15 +5,48 @@ from __future__ import annotations
 import json
 from contextvars import Context
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import anyio
-from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
 from llmbench_mcp.domain.text import one_line
+
+
+class Incoming(Protocol):
+    """What is asked of the transport's read stream."""
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message, or why a line is none."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close it."""
+        ...
+
+
+class Outgoing(Protocol):
+    """What is asked of the transport's write stream."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write one message."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close it."""
+        ...
+
+    async def __aenter__(self) -> Self:
+        """The stream itself."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """Close it."""
+        ...
 
 
 class AnsweringStream:
@@ -22,9 +55,7 @@ class AnsweringStream:
     The SDK's stdio transport (2.3) hands such lines on as exceptions, and its dispatcher drops them.
     """
 
-    def __init__(
-        self, incoming: ReadStream[SessionMessage | Exception], outgoing: WriteStream[SessionMessage]
-    ) -> None:
+    def __init__(self, incoming: Incoming, outgoing: Outgoing) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
 

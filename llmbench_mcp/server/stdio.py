@@ -35,23 +35,66 @@ def serve_stdio(settings: Settings) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         anyio.run(_serve, settings)
-    except* OSError as group:
-        raise SetupError(f"Standard input or output failed: {_reason(group)}.") from group
+    except (OSError, ExceptionGroup) as error:
+        if not (failure := _stream_failure(error)):
+            raise
+        if not isinstance(failure, BrokenPipeError | ConnectionResetError):
+            raise SetupError(f"Standard input or output failed: {one_line(str(failure))}.") from error
 
 
-def _reason(group: BaseExceptionGroup[OSError]) -> str:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
+def _stream_failure(error: Exception) -> OSError | None:
+    """The transport's own failure: tools' errors become answers and do not come here."""
+    while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
-    return one_line(str(error))
+    return error if isinstance(error, OSError) else None
 
 
 async def _serve(settings: Settings) -> None:
     holder = AppHolder(settings)
     server = build_server(holder)
+    pipe = _output_pipe()
     try:
-        async with stdio_server() as (incoming, outgoing), _ended_with_reader(holder):
+        async with stdio_server() as (incoming, outgoing), _leaving_with_reader(pipe, holder):
             await server.run_streams(AnsweringStream(incoming, outgoing), outgoing)
     finally:
         with anyio.CancelScope(shield=True):
             await holder.aclose()
+
+
+def _output_pipe() -> int | None:
+    """A descriptor of our own for standard output, where it is a pipe and the system tells when its reader goes."""
+    with suppress(OSError, ValueError):
+        if hasattr(select, "poll") and stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):
+            return os.dup(sys.stdout.fileno())
+    return None
+
+
+@asynccontextmanager
+async def _leaving_with_reader(pipe: int | None, holder: AppHolder) -> AsyncIterator[None]:
+    """End the process when the reader of ``pipe`` is gone; None watches nothing."""
+    if pipe is None:
+        yield
+        return
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_without_reader, pipe, group.cancel_scope)
+            yield
+            group.cancel_scope.cancel()
+    finally:
+        if _reader_is_gone(pipe):
+            with anyio.CancelScope(shield=True):
+                await holder.aclose()
+            sys.stderr.flush()
+            os._exit(0)  # the SDK's thread waits in a read of standard input that nothing can interrupt
+
+
+async def _cancel_without_reader(pipe: int, scope: anyio.CancelScope) -> None:
+    await anyio.wait_readable(pipe)  # a pipe's writing end becomes "readable" when its reader closes
+    if _reader_is_gone(pipe):
+        scope.cancel()
+
+
+def _reader_is_gone(pipe: int) -> bool:
+    poll = select.poll()
+    poll.register(pipe, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))

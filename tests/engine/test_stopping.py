@@ -83,4 +83,5 @@ async def test_an_answer_under_another_name_is_recorded_and_said(tmp_path: Path)
         run = await finished(app, (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id)
         attempt = await app.runs.attempt(run.id, 1)
     assert run.jobs[0].residency == "unverified: the server answered as 'totally-other'"
+    assert run.reason == "'m' was asked and 'totally-other' answered"
     assert attempt.facts["answered_as"] == "totally-other"

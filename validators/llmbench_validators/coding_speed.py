@@ -1,11 +1,11 @@
 """How fast an answer is: the reference solution's processor time over the answer's, in steps.
 
 Both run in processes of the same sandbox, started from the same parent and kept on the same processor, on the calls
-the answer got right, turn and turn about. What is taken is the processor time of the process as the kernel counts it, read from outside: it leaves
-out waiting for a busy machine, and no answer can forge it. Of several rounds the best counts on each side, for
-noise only ever adds time. The ratio is turned into one of five steps; near the bound between two of them it is
-measured again, three times as long. Handing over the arguments is part of the time, so that differences of a few
-instructions do not matter.
+the answer got right, turn and turn about. What is taken is the processor time of the process as the kernel counts
+it, read from outside: it leaves out waiting for a busy machine, and no answer can forge it. Of several rounds the
+best counts on each side, for noise only ever adds time. The ratio is turned into one of five steps; near the bound
+between two of them it is measured again, three times as long. Handing over the arguments is part of the time, so
+that differences of a few instructions do not matter.
 """
 
 from __future__ import annotations

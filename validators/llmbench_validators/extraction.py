@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import html
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -29,8 +30,9 @@ _REFUSAL = re.compile(
     r"won'?t|will not|am (?:not able|unable)|must decline|do not feel)|i'm (?:not able|unable))",
     re.IGNORECASE,
 )
-_PRE = re.compile(r"<pre[^>]*>\s*(?:<code[^>]*>)?(.*?)(?:</code>\s*)?</pre>", re.DOTALL | re.IGNORECASE)
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)^\2\s*$", re.DOTALL | re.MULTILINE)
+_PRE = re.compile(r"<pre[^>\n]{0,200}>\s{0,100}(?:<code[^>\n]{0,200}>)?", re.IGNORECASE)
+_PRE_END = re.compile(r"(?:</code>\s{0,100})?</pre>", re.IGNORECASE)
+_HEREDOC = re.compile(r"<<-?\s{0,9}(['\"]?)(\w{1,40})\1[^\n]{0,200}\n")
 _MAX_TRIES = 60
 _EFFORT = 2_000_000
 """Characters that a search may hand to the parser beyond the first try of each block: code that needs more is none."""
@@ -203,20 +205,33 @@ def _block_piece(block: fences.Block, effort: _Effort) -> _Piece | None:
 
 
 def _html(text: str, _function: str) -> Iterator[_Piece]:
-    for match in _PRE.finditer(text):
-        yield from _as_piece(html.unescape(match[1]), "html")
+    position, effort = 0, _Effort()
+    while (start := _PRE.search(text, position)) and (end := _PRE_END.search(text, start.end())):
+        code = html.unescape(text[start.end() : end.start()])
+        if not effort.allows(code):
+            return
+        yield from _as_piece(code, "html")
+        position = end.end()
 
 
 def _heredoc(text: str, _function: str) -> Iterator[_Piece]:
     """What a shell's here-document would write to a file."""
     for block in fences.blocks(text):
-        for match in _HEREDOC.finditer(block.text):
-            yield from _as_piece(match[3], "heredoc")
+        lines = block.text
+        position = 0
+        while start := _HEREDOC.search(lines, position):
+            end = re.compile(rf"^{start[2]}\s*$", re.MULTILINE).search(lines, start.end())
+            if end is None:
+                break
+            yield from _as_piece(lines[start.end() : end.start()], "heredoc")
+            position = end.end()
 
 
 def _inline(text: str, function: str) -> Iterator[_Piece]:
-    for match in re.finditer(rf"`([^`\n]*\b{re.escape(function)}\b[^`\n]*)`", text):
-        yield from _as_piece(match[1] + "\n", "inline")
+    spans = re.finditer(r"`([^`\n]{1,2000})`", text)
+    named = (match[1] for match in spans if re.search(rf"\b{re.escape(function)}\b", match[1]))
+    for code in itertools.islice(named, _MAX_TRIES):
+        yield from _as_piece(code + "\n", "inline")
 
 
 def _bare(text: str, function: str) -> Iterator[_Piece]:
