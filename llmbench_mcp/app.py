@@ -59,12 +59,12 @@ class Doors:
 def real_doors() -> Doors:
     """The real clock, backends and devices."""
     from llmbench_mcp.backends.registry import EntryPointBackends
-    from llmbench_mcp.credentials.environment import check_reference, resolve
+    from llmbench_mcp.credentials.environment import all_keys, check_reference, resolve
     from llmbench_mcp.credentials.redact import Redactor
     from llmbench_mcp.gpu.reader import MachineDevices
 
     clock = SystemClock()
-    redactor = Redactor()
+    redactor = Redactor(all_keys())
     backends = EntryPointBackends(
         resolve_secret=redactor.remembering(resolve), redact=redactor.redact_known, clock=clock
     )

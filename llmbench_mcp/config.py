@@ -9,12 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from llmbench_mcp.domain.errors import InputError
+from llmbench_mcp.domain.text import one_line
 
 _PREFIX = "LLMBENCH_"
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 ISOLATION_LEVELS = ("process", "partial", "full")
 """How well model-written code must be confined to be run at all, weakest first."""
+_RANGES = {
+    "max_wait_s": (0.1, 3600),
+    "lease_s": (1, 3600),
+    "idle_exit_s": (0.1, 1_000_000),
+    "total_timeout_s": (1, 86_400),
+    "stall_timeout_s": (1, 86_400),
+    "load_timeout_s": (1, 86_400),
+    "max_tokens": (1, 1_000_000),
+    "outage_limit_s": (1, 10_000_000),
+    "breaker_errors": (1, 1000),
+}
+"""Smallest and largest value of every number."""
 
 
 def default_data_dir() -> Path:
@@ -91,13 +104,13 @@ def _parse(name: str, text: str, default: Any) -> Any:
         return type(default)(text)
     except ValueError as error:
         kind = "whole number" if isinstance(default, int) else "number"
-        raise InputError(f"{_PREFIX}{name.upper()} is {text!r}.", f"Set it to a {kind}.") from error
+        raise InputError(f"{_PREFIX}{name.upper()} is {one_line(text, 40)!r}.", f"Set it to a {kind}.") from error
 
 
 def _parse_bool(name: str, text: str) -> bool:
     if text.casefold() in _TRUE | _FALSE:
         return text.casefold() in _TRUE
-    raise InputError(f"{_PREFIX}{name.upper()} is {text!r}.", "Set it to 1 or 0.")
+    raise InputError(f"{_PREFIX}{name.upper()} is {one_line(text, 40)!r}.", "Set it to 1 or 0.")
 
 
 def _checked(settings: Settings) -> Settings:
@@ -105,9 +118,9 @@ def _checked(settings: Settings) -> Settings:
         raise InputError(
             f"{_PREFIX}MIN_ISOLATION is {settings.min_isolation!r}.", f"Use one of: {', '.join(ISOLATION_LEVELS)}."
         )
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        numeric = isinstance(value, int | float) and not isinstance(value, bool)
-        if numeric and not 0 < value < float("inf"):
-            raise InputError(f"{_PREFIX}{field.name.upper()} is {value}.", "Set it above 0.")
+    for name, (least, most) in _RANGES.items():
+        value = getattr(settings, name)
+        if not least <= value <= most:  # true for NaN, too
+            shown = one_line(str(value), 40)
+            raise InputError(f"{_PREFIX}{name.upper()} is {shown}.", f"Set it from {least} to {most}.")
     return replace(settings, data_dir=settings.data_dir.absolute(), cache_dir=settings.cache_dir.absolute())

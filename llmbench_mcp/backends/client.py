@@ -204,7 +204,7 @@ class HttpClient:
         """Names a body that is not the JSON expected, e.g. ``a web page (title 'Sign in')``."""
         title = _TITLE.search(body[:ERROR_BYTES])
         if title:
-            return f"a web page (title {self.clean(title[1].decode('utf-8', 'replace'), 80)!r})"
+            return f"a web page (title '{self.clean(title[1].decode('utf-8', 'replace'), 80)}')"
         if body.lstrip()[:1] == b"<":
             return "a web page"
         return "an empty body" if not body.strip() else "something else"
@@ -256,7 +256,7 @@ def _lower(response: httpx2.Response) -> dict[str, str]:
     return {name.lower(): value for name, value in response.headers.items()}
 
 
-def parse_json(data: bytes) -> Any:
+def parse_json(data: bytes | str) -> Any:
     """The JSON in ``data``, or None where there is none: malformed, not UTF-8, nested too deeply."""
     try:
         return json.loads(data)

@@ -14,7 +14,17 @@ from llmbench_mcp.backends.llamacpp_facts import (
     offered,
     status_of,
 )
-from llmbench_mcp.backends.openai_wire import MODELS_PATH, Patience, ask, chat_body, fetch_models, model_entries
+from llmbench_mcp.backends.openai_wire import (
+    MODELS_PATH,
+    Patience,
+    ask,
+    chat_body,
+    fetch_list,
+    fetch_models,
+    left_out,
+    model_entries,
+    warned,
+)
 from llmbench_mcp.backends.probe import NO, SURE, Probe
 from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel, Resident, ServerInfo
@@ -73,14 +83,12 @@ class LlamaCppBackend:
 
     async def list_models(self) -> Sequence[OfferedModel]:
         """Every model with what the server knows of it: parameters, size, quantisation, context in force."""
-        payload = await self._client.get_json(MODELS_PATH)
-        entries = model_entries(payload)
-        if entries is None:
-            raise ProtocolError(f"{self._client.address.base} sent no list of models.", "Look at the server's log.")
+        entries, payload = await fetch_list(self._client)
         single = len(entries) == 1 and status_of(entries[0]) is None
         props = await self._props() if single else {}
         words = capabilities_listed(payload)
-        return [offered(entry, props, words.get(entry["id"], ())) for entry in entries]
+        models = [offered(entry, props, words.get(entry["id"], ())) for entry in entries]
+        return warned(models, left_out(payload))
 
     async def residents(self) -> Sequence[Resident] | None:
         """The one model, or the router's loaded and loading ones. The server never tells memory."""
@@ -153,7 +161,7 @@ class LlamaCppBackend:
                 return entry
         close = ", ".join(one_line(name, 80) for name in nearest(served_name, [e["id"] for e in entries]))
         raise ModelNotAvailable(
-            f"{self._client.address.base} does not offer {one_line(served_name, 80)!r}.",
+            f"{self._client.address.base} does not offer '{one_line(served_name, 80)}'.",
             f"It offers: {close}." if close else "It offers no model.",
         )
 
@@ -175,11 +183,11 @@ class LlamaCppBackend:
             moved = moved or status in ("loading", "downloading")
             if status in ("unloaded", "failed") and (moved or elapsed >= SETTLE_S):
                 raise ServerFault(
-                    f"{self._client.address.base} failed to load {one_line(name, 80)!r}.", "Look at the server's log."
+                    f"{self._client.address.base} failed to load '{one_line(name, 80)}'.", "Look at the server's log."
                 )
             await clock.sleep(POLL_S)
         raise EndpointTimeout(
-            f"{self._client.address.base} did not load {one_line(name, 80)!r} within {LOAD_S:g} s.",
+            f"{self._client.address.base} did not load '{one_line(name, 80)}' within {LOAD_S:g} s.",
             "Look at the server's log.",
         )
 
@@ -193,7 +201,7 @@ class LlamaCppBackend:
                 self._same.add((asked, answered))
                 return
         raise IdentityError(
-            f"{self._client.address.base} answered as {self._client.clean(answered, 80)!r},"
-            f" not as {one_line(asked, 80)!r}.",
+            f"{self._client.address.base} answered as '{self._client.clean(answered, 80)}',"
+            f" not as '{one_line(asked, 80)}'.",
             "Assign the model the server really serves, or start the server with the other one.",
         )

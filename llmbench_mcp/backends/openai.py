@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llmbench_mcp.backends.client import HttpClient
-from llmbench_mcp.backends.openai_wire import MODELS_PATH, Patience, ask, chat_body, fetch_models, model_entries
+from llmbench_mcp.backends.openai_wire import (
+    MODELS_PATH,
+    Patience,
+    ask,
+    chat_body,
+    fetch_list,
+    fetch_models,
+    left_out,
+    model_entries,
+    warned,
+)
 from llmbench_mcp.backends.probe import GENERIC, NO, Probe
 from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel, Resident, ServerInfo
@@ -37,7 +47,8 @@ class OpenAIBackend:
 
     async def list_models(self) -> Sequence[OfferedModel]:
         """The models listed; all but the name is usually unknown."""
-        return [_offered(entry) for entry in await fetch_models(self._client)]
+        entries, payload = await fetch_list(self._client)
+        return warned([_offered(entry) for entry in entries], left_out(payload))
 
     async def residents(self) -> Sequence[Resident] | None:
         """None: the API has no word for it."""

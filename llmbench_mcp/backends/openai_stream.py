@@ -69,7 +69,7 @@ class ChatStream:
         if data.strip() == b"[DONE]":
             self.done = True
             return
-        chunk = parse_json(data)
+        chunk = parse_json(data.decode("utf-8", "replace"))  # a bad byte costs its character, not the event
         if not isinstance(chunk, Mapping):
             self.bad_events += 1
             return
@@ -81,7 +81,7 @@ class ChatStream:
         if self.error:
             return
         if isinstance(chunk.get("model"), str) and chunk["model"]:
-            self._model = chunk["model"]
+            self._model = _whole(chunk["model"])
         self._usage = chunk.get("usage") or self._usage
         self._timings = chunk.get("timings") or self._timings
         choices = chunk.get("choices")
@@ -96,7 +96,7 @@ class ChatStream:
         if isinstance(delta, Mapping):
             self._delta(delta, stamp)
         if isinstance(choice.get("finish_reason"), str):
-            self.finish_reason = choice["finish_reason"][:64] or self.finish_reason
+            self.finish_reason = _whole(choice["finish_reason"][:64]) or self.finish_reason
 
     def _delta(self, delta: Mapping[str, Any], stamp: float | None) -> None:
         content = _text_of(delta.get("content"))

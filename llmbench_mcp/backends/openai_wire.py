@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +12,10 @@ import anyio
 from llmbench_mcp.backends.client import JSON_BYTES, ByteStream, HttpClient, parse_json
 from llmbench_mcp.backends.openai_stream import TEXT_CHARS, ChatStream
 from llmbench_mcp.backends.sse import SseParser
-from llmbench_mcp.domain.chat import ChatRequest, Completion
+from llmbench_mcp.domain.chat import ChatRequest, Completion, ToolCall
+from llmbench_mcp.domain.endpoint import OfferedModel
 from llmbench_mcp.domain.errors import EndpointError, EndpointTimeout, ProtocolError, ServerFault
+from llmbench_mcp.domain.text import is_text
 
 MODELS_PATH = "/v1/models"
 CHAT_PATH = "/v1/chat/completions"
@@ -31,27 +34,58 @@ class Patience:
 
 def model_entries(payload: Any) -> list[Mapping[str, Any]] | None:
     """The usable entries of a ``/v1/models`` answer, without repeats; None when it is not such an answer."""
-    data = payload.get("data") if isinstance(payload, Mapping) else None
-    if not isinstance(data, list):
+    data = _data_of(payload)
+    if data is None:
         return None
     entries = {entry["id"]: entry for entry in data[:_MAX_MODELS] if _is_entry(entry)}
     return list(entries.values())
 
 
+def left_out(payload: Any) -> tuple[str, ...]:
+    """What ``model_entries`` passes over, a sentence each."""
+    data = _data_of(payload) or []
+    bad = sum(not _is_entry(entry) for entry in data[:_MAX_MODELS])
+    told = []
+    if bad:
+        told.append(f"The server lists {bad} without a usable name (blank, too long or no text); left out.")
+    if len(data) > _MAX_MODELS:
+        told.append(f"The server lists {len(data)} models; only the first {_MAX_MODELS} were taken.")
+    return tuple(told)
+
+
+def warned(models: list[OfferedModel], warnings: tuple[str, ...]) -> list[OfferedModel]:
+    """``models``, the first of them bearing the warnings about the whole list."""
+    if not models or not warnings:
+        return models
+    return [replace(models[0], warnings=models[0].warnings + warnings), *models[1:]]
+
+
+def _data_of(payload: Any) -> list[Any] | None:
+    data = payload.get("data") if isinstance(payload, Mapping) else None
+    return data if isinstance(data, list) else None
+
+
 def _is_entry(entry: Any) -> bool:
     name = entry.get("id") if isinstance(entry, Mapping) else None
-    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME
+    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME and bool(name.strip()) and is_text(name)
 
 
 async def fetch_models(client: HttpClient) -> list[Mapping[str, Any]]:
     """Model entries as the server lists them. Raises EndpointError subclasses."""
-    entries = model_entries(await client.get_json(MODELS_PATH))
+    entries, _ = await fetch_list(client)
+    return entries
+
+
+async def fetch_list(client: HttpClient) -> tuple[list[Mapping[str, Any]], dict[str, Any]]:
+    """Model entries and the whole answer they come from. Raises EndpointError subclasses."""
+    payload = await client.get_json(MODELS_PATH)
+    entries = model_entries(payload)
     if entries is None:
         raise ProtocolError(
             f"{client.address.base} answered {MODELS_PATH} with JSON that lists no models.",
             "Check that the address is an OpenAI-compatible server.",
         )
-    return entries
+    return entries, payload
 
 
 def chat_body(request: ChatRequest) -> dict[str, Any]:
@@ -98,8 +132,23 @@ async def _ask_once(client: HttpClient, body: Mapping[str, Any], patience: Patie
         raise trouble
     said = chat.error.message if chat.error else trouble.what if trouble else None
     completion = chat.finish(client.clean(said) if said is not None else None)
-    redact = client.options.redact
-    return replace(completion, text=redact(completion.text), reasoning=redact(completion.reasoning))
+    return _redacted(completion, client.options.redact)
+
+
+def _redacted(completion: Completion, redact: Callable[[str], str]) -> Completion:
+    calls = tuple(_redacted_call(call, redact) for call in completion.tool_calls)
+    text, reasoning = redact(completion.text), redact(completion.reasoning)
+    return replace(completion, text=text, reasoning=reasoning, tool_calls=calls)
+
+
+def _redacted_call(call: ToolCall, redact: Callable[[str], str]) -> ToolCall:
+    """The call with what it had; arguments too deep to be written as JSON again are None."""
+    try:
+        said = json.dumps(call.arguments)
+    except RecursionError:
+        return replace(call, name=redact(call.name), arguments=None)
+    cleaned = redact(said)
+    return replace(call, name=redact(call.name), arguments=call.arguments if cleaned == said else parse_json(cleaned))
 
 
 async def _read_all(client: HttpClient, body: Mapping[str, Any], patience: Patience, chat: ChatStream) -> None:
@@ -136,7 +185,7 @@ async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream, budget
 
 def _take_whole(client: HttpClient, body: bytes, chat: ChatStream) -> None:
     """A server that ignored ``stream``: one JSON answer. Or no inference server at all."""
-    payload = parse_json(body)
+    payload = parse_json(body.decode("utf-8-sig", "replace"))
     if not isinstance(payload, Mapping):
         raise ProtocolError(
             f"{client.address.base} answered the chat with {client.describe(body)} instead of a stream.",

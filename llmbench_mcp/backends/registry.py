@@ -134,7 +134,7 @@ class EntryPointBackends:
         point = self._points.get(name)
         if point is None:
             close = ", ".join(nearest(name, self._points))
-            raise SetupError(f"No backend named {one_line(name, 60)!r} is installed.", f"Installed: {close}.")
+            raise SetupError(f"No backend named '{one_line(name, 60)}' is installed.", f"Installed: {close}.")
         return point
 
 

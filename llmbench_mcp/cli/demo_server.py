@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
+
 from llmbench_mcp.cli.progress import activity
 from llmbench_mcp.domain.errors import NotFoundError, SetupError
 from llmbench_mcp.domain.text import one_line
@@ -49,7 +51,8 @@ async def serving_endpoint(app: App, wish: Wish) -> AsyncIterator[Endpoint]:
 
     Raises:
         InputError: the address or the model file is none. EndpointError: the user's server does not answer.
-        SetupError: the embedded server or its weights cannot be had.
+        SetupError: the embedded server or its weights cannot be had. When the server dies later, the block is
+            cancelled, and this error comes in an ExceptionGroup.
     """
     if wish.endpoint is not None:
         yield await _users(app, wish.endpoint)
@@ -58,8 +61,13 @@ async def serving_endpoint(app: App, wish: Wish) -> AsyncIterator[Endpoint]:
 
     weights, alias = await _weights(app.settings, wish)
     log = app.settings.log_dir / "embedded.log"
-    async with embedded_server(weights, alias=alias, context=wish.context, log_path=log) as server:
+    async with (
+        embedded_server(weights, alias=alias, context=wish.context, log_path=log) as server,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(server.fail_when_dead)
         yield await app.endpoints.move(NAME, server.url, "llamacpp", None)
+        group.cancel_scope.cancel()
 
 
 async def _users(app: App, key: str) -> Endpoint:

@@ -58,11 +58,10 @@ def _tell_internal(error: BaseException, call: Invocation) -> None:
 
 
 def _redacted(text: str) -> str:
-    from llmbench_mcp.credentials.environment import Secret
+    from llmbench_mcp.credentials.environment import all_keys
     from llmbench_mcp.credentials.redact import Redactor
 
-    keys = [Secret(value) for name, value in os.environ.items() if name.startswith("LLMBENCH_KEY_")]
-    return Redactor(keys).redact(text)
+    return Redactor(all_keys()).redact(text)
 
 
 def _write_log(details: str, call: Invocation) -> Path | None:

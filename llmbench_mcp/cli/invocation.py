@@ -21,21 +21,35 @@ class Invocation:
         return load_settings(data_dir=self.data_dir)
 
 
+_VALUED = """
+    --attempt --backend --concurrency --credential-env --ctx --device --endpoint --failure --jobs --key --limit
+    --max-tokens --model --model-name --name --offset --output --priority --prompt --rank-by --repeats --seed
+    --status --suite --system --temperature --text --timeout --toolsets --top-p
+"""
+TAKE_A_VALUE = frozenset(_VALUED.split())
+"""The options whose next word is theirs whatever it looks like; not ``--wait``, which takes one in some commands."""
+
+
 def parse_invocation(argv: list[str]) -> Invocation:
-    """Take ``--json`` and ``--data-dir P`` from wherever they stand before a ``--``.
+    """Take ``--json`` and ``--data-dir P`` from wherever they stand before a ``--``, but not as an option's value.
 
     A ``--data-dir`` without a value stays, for the command parser to complain of.
     """
     end = argv.index("--") if "--" in argv else len(argv)
     words, left = argv[:end], []
     data_dir: str | None = None
+    as_json = False
     while words:
         word = words.pop(0)
         if word == "--data-dir" and words:
             data_dir = words.pop(0)
         elif word.startswith("--data-dir="):
             data_dir = word.partition("=")[2]
-        elif word != "--json":
-            left.append(word)
+        elif word == "--json":
+            as_json = True
+        else:
+            taken = 1 if word in TAKE_A_VALUE else 0
+            left += [word, *words[:taken]]
+            del words[:taken]
     folder = Path(data_dir).expanduser() if data_dir else None
-    return Invocation((*left, *argv[end:]), "--json" in argv[:end], folder)
+    return Invocation((*left, *argv[end:]), as_json, folder)

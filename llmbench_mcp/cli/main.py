@@ -12,13 +12,13 @@ from llmbench_mcp.cli.invocation import Invocation, parse_invocation
 def run(argv: list[str]) -> int:
     """Do what the arguments say and return the exit code; see ``exit_codes``."""
     streams.replace_missing_stderr()
-    code = exit_codes.OK
     try:
         code = _attempt(parse_invocation(argv))
         if sys.stdout is not None:
             sys.stdout.flush()
     except (BrokenPipeError, streams.ReaderLeft):
         streams.forget_unwritten()
+        return exit_codes.OK
     except (OSError, streams.OutputFailed) as error:
         return _output_failed(error)
     return code

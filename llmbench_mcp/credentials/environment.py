@@ -81,6 +81,12 @@ def resolve(ref: str | None, environment: Mapping[str, str] = os.environ) -> Sec
     return Secret(value)
 
 
+def all_keys(environment: Mapping[str, str] = os.environ) -> list[Secret]:
+    """Every secret in a variable ``LLMBENCH_KEY_*``, in use or not: what no server's text may carry on."""
+    values = (value.strip() for name, value in environment.items() if _FOR_AGENTS.fullmatch(name))
+    return [Secret(value) for value in values if value]
+
+
 def _problem(value: str) -> str | None:
     if not value:
         return "is not set"

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from llmbench_mcp.domain.errors import InputError
+from llmbench_mcp.domain.text import one_line
 
 _API_TAIL = re.compile(r"(/v1)?(/(chat/completions|completions|models|embeddings|responses))?/*$")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
+_NUMBERS = re.compile(r"(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+))*", re.I)
+_MOST_CHARS = 2000
 _HINT = "Give it like http://127.0.0.1:8080 or http://host:8000/v1."
 
 
@@ -46,6 +49,8 @@ def parse_address(text: str) -> Address:
     typed = text.strip()
     if not typed or any(c.isspace() or ord(c) < 32 for c in typed):
         raise InputError("The server address is empty or has blanks in it.", _HINT)
+    if len(typed) > _MOST_CHARS:
+        raise InputError(f"The server address has {len(typed)} characters; at most {_MOST_CHARS} are taken.", _HINT)
     if not _SCHEME.match(typed):
         typed = f"http://{typed}"
     try:
@@ -57,6 +62,7 @@ def parse_address(text: str) -> Address:
     if port == 0:
         raise InputError("The server address has port 0, where nothing can listen.", _HINT)
     host = (parts.hostname or "").rstrip(".")
+    _check_host(host)
     default = 443 if parts.scheme == "https" else 80
     path = _API_TAIL.sub("", re.sub(r"/{2,}", "/", parts.path).rstrip("/"))
     return Address(parts.scheme, host, port or default, path)
@@ -69,11 +75,24 @@ def _check_parts(parts: SplitResult) -> None:
             "Leave it out of the address and name a credential instead.",
         )
     if parts.scheme not in ("http", "https"):
-        raise InputError(f"The scheme {parts.scheme!r} is not served; only http and https are.", _HINT)
+        raise InputError(f"The scheme {one_line(parts.scheme, 40)!r} is not served; only http and https are.", _HINT)
     if not parts.hostname:
         raise InputError("The server address has no host.", _HINT)
     if parts.query or parts.fragment:
         raise InputError("The server address has a query or fragment, which a base address cannot have.", _HINT)
+
+
+def _check_host(host: str) -> None:
+    """Refuse the old shorthands of IPv4 (``2130706433``, ``0x7f.1``): what they lead to is not seen from them."""
+    if not _NUMBERS.fullmatch(host):
+        return
+    try:
+        ipaddress.IPv4Address(host)
+    except ValueError as error:
+        raise InputError(
+            f"The host {one_line(host, 40)!r} is no IPv4 address in the usual form.",
+            "Write it as four decimal numbers, like 127.0.0.1, or give the host's name.",
+        ) from error
 
 
 def is_agent_reachable(resolved_ips: list[str]) -> bool:

@@ -25,6 +25,11 @@ def _shown(char: str) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
 
 
+def is_text(text: str) -> bool:
+    """Whether ``text`` has no lone surrogates: they are legal as JSON escapes, and no UTF-8 can hold them."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def one_line(text: str, limit: int = 200) -> str:
     """``text`` made visible, on one line, cut to ``limit`` characters with an ellipsis."""
     flat = " ".join(visible(text).split())

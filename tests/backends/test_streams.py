@@ -146,6 +146,19 @@ async def test_malformed_events_are_counted_and_skipped() -> None:
     assert (done.text, done.bad_events) == ("ab", 4)
 
 
+async def test_bytes_that_are_no_text_cost_their_characters_and_not_the_event() -> None:
+    bad = chunk("TEXT").replace(b"TEXT", b"\xff\xfe 42")
+    done = await answer_to(streamed([bad, FINISH, DONE]))
+    assert (done.text, done.bad_events, done.complete) == ("\ufffd\ufffd 42", 0, True)
+    whole = b'{"choices": [{"message": {"content": "\xff 42"}, "finish_reason": "stop"}]}'
+    assert (await answer_to(Reply(body=whole, content_type="application/json"))).text == "\ufffd 42"
+
+
+async def test_lone_surrogates_in_the_names_of_an_answer_are_replaced() -> None:
+    done = await answer_to(streamed([chunk("x", model="m\ud800"), chunk(finish="st\ud800p", model="m\ud800"), DONE]))
+    assert (done.model, done.finish_reason) == ("m\ufffd", "st\ufffdp")
+
+
 async def test_an_error_object_after_text_becomes_the_completions_error() -> None:
     fault = event({"error": {"message": "model overloaded", "code": 503}})
     done = await answer_to(streamed([chunk("par"), fault, chunk("tial"), FINISH, DONE]))

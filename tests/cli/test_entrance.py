@@ -3,13 +3,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from llmbench_mcp import __version__
 from llmbench_mcp.cli import exit_codes
-from llmbench_mcp.cli.invocation import parse_invocation
+from llmbench_mcp.cli.commands import build
+from llmbench_mcp.cli.invocation import TAKE_A_VALUE, parse_invocation
 from llmbench_mcp.cli.serving import serving_options
 from tests.cli.conftest import Cli
 from tests.cli.support import environment
@@ -87,6 +91,25 @@ def test_json_and_data_dir_may_stand_anywhere_before_a_double_dash() -> None:
     assert call.as_json
     assert call.data_dir == Path("/a")
     assert call.argv == ("run", "list", "--", "--json", "--data-dir=/b")
+
+
+def test_an_options_value_stays_its_own_even_when_it_looks_like_a_global_option(cli: Cli) -> None:
+    call = parse_invocation(["run", "start", "--model", "--json", "--suite", "smoke"])
+    assert not call.as_json
+    assert call.argv == ("run", "start", "--model", "--json", "--suite", "smoke")
+    assert "no model '--json'" in cli("run", "start", "--model", "--json", "--suite", "smoke").err
+
+
+def test_the_options_that_take_a_value_are_all_known() -> None:
+    options = [one for one in _parameters(get_command(build())) if one.param_type_name == "option"]
+    flags = {name for option in options if option.is_flag for name in option.opts}
+    valued = {name for option in options if not option.is_flag for name in option.opts}
+    assert valued - flags - {"--data-dir"} == TAKE_A_VALUE
+
+
+def _parameters(command: Any) -> list[Any]:
+    below = [_parameters(one) for one in getattr(command, "commands", {}).values()]
+    return [*command.params, *chain.from_iterable(below)]
 
 
 def test_a_data_dir_after_the_command_is_used(cli: Cli, tmp_path: Path) -> None:

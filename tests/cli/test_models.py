@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from llmbench_mcp.backends import openai_wire
 from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.testing.fake_server import FakeServer
 from tests.cli.conftest import Cli
@@ -38,6 +41,24 @@ def test_a_model_named_like_markup_is_printed_as_it_stands(cli: Cli) -> None:
     assert "[red]x" in listed.out
     assert "[link=file:///x]y[/link]" in listed.out
     assert "\x1b" not in discovered.out + listed.out
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\ud800b", 600 * "x", 7])
+def test_a_model_without_a_usable_name_is_left_out_with_a_warning(cli: Cli, name: object) -> None:
+    with running(FakeServer([{"id": name}, "alpha"])) as fake:
+        cli("endpoint", "add", fake.url)
+        report = cli("discover", "--json").json["endpoints"][0]
+    assert (report["seen"], report["added"], report["error"]) == (1, ["alpha"], None)
+    assert "1 without a usable name" in report["warnings"][0]
+
+
+def test_a_list_of_models_that_is_cut_says_so(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_wire, "_MAX_MODELS", 3)
+    with running(FakeServer([f"m{n}" for n in range(5)])) as fake:
+        cli("endpoint", "add", fake.url)
+        report = cli("discover", "--json").json["endpoints"][0]
+    assert report["seen"] == 3
+    assert report["warnings"] == ["The server lists 5 models; only the first 3 were taken."]
 
 
 def test_discovery_with_no_endpoint_says_what_to_do(cli: Cli) -> None:

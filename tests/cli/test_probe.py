@@ -4,7 +4,7 @@ import pytest
 
 from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.testing.fake_server import FakeServer, Script
-from llmbench_mcp.testing.replies import DONE, Gate, Reply, chunk, event, usage_chunk
+from llmbench_mcp.testing.replies import DONE, Gate, Reply, chunk, event, streamed, usage_chunk
 from tests.cli.conftest import Cli
 from tests.cli.support import CLOSED_PORT_URL, Result, running
 
@@ -39,6 +39,13 @@ def test_a_probe_prints_one_object_with_exactly_the_promised_keys(cli: Cli) -> N
     assert document["usage"] == {"prompt_tokens": 7, "completion_tokens": 3, "reasoning_tokens": None}
     assert 0 <= document["ttft_s"] <= document["ttfat_s"] <= document["e2e_s"]
     assert (document["model"], document["error"], document["tool_calls"]) == ("m", None, [])
+
+
+def test_a_key_inside_a_tool_call_is_not_shown(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLMBENCH_KEY_OTHER", "zz-secret-1234567890")
+    calls = [{"index": 0, "function": {"name": "look", "arguments": '{"a": ["zz-secret-1234567890", 7]}'}}]
+    said = _probe(cli, streamed([chunk(tool_calls=calls), chunk(finish="tool_calls"), DONE]), "--json")
+    assert said.json["tool_calls"] == [{"name": "look", "arguments": {"a": ["[redacted]", 7]}}]
 
 
 def test_an_error_inside_the_stream_is_given_in_the_servers_words_with_the_text_that_came(cli: Cli) -> None:

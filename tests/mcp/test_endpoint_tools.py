@@ -77,6 +77,19 @@ async def test_a_credential_is_used_and_shown_by_reference_only(
     assert KEY not in json.dumps([added, listed, found, started, status, results, answer])
 
 
+async def test_a_key_of_another_endpoint_that_a_server_says_is_not_kept(
+    tmp_path: Path, era: Era, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLMBENCH_KEY_OTHER", KEY)
+    async with open_bench(tmp_path, script=lambda request: f"{KEY}!") as bench, bench.client(era) as client:
+        await client.set_up(bench.fake, "alpha")
+        started = await client.call("run_start", models=["alpha"], suites=["sums"])
+        await client.finish(started["run_id"])
+        answer = await client.call("run_results", run_id=started["run_id"], attempt=1, include_completion=True)
+    assert answer["untrusted_completion"]["text"] == "[redacted]!"
+    assert KEY not in json.dumps(answer)
+
+
 async def test_a_credential_that_leads_to_nothing_is_told(tmp_path: Path, era: Era) -> None:
     async with open_bench(tmp_path) as bench, bench.client(era) as client:
         told = await client.refused("endpoint_add", url=bench.fake.url, credential_ref="env:LLMBENCH_KEY_UNSET")

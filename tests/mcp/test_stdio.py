@@ -113,8 +113,8 @@ def test_standard_output_carries_frames_only_and_the_process_ends_with_its_input
         assert process.stdout is not None
         process.stdin.write(b"".join(json.dumps(frame).encode() + b"\n" for frame in frames) + b"not json\n")
         process.stdin.flush()
-        answers: dict[int, dict[str, Any]] = {}
-        while len(answers) < 6:
+        answers: dict[int | None, dict[str, Any]] = {}
+        while len(answers) < 7:
             frame = json.loads(process.stdout.readline())
             assert frame["jsonrpc"] == "2.0"
             if "id" in frame:
@@ -127,6 +127,7 @@ def test_standard_output_carries_frames_only_and_the_process_ends_with_its_input
     assert answers[4]["result"]["structuredContent"]["devices"]
     assert answers[5]["result"]["isError"] is True
     assert "error" in answers[6]
+    assert answers[None]["error"]["code"] == -32700
 
 
 def test_the_start_imports_neither_the_store_nor_the_services(tmp_path: Path) -> None:

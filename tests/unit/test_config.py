@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,32 @@ def test_settings_come_from_the_environment_and_arguments_win() -> None:
     ("name", "text", "said"),
     [
         ("LLMBENCH_LEASE_S", "soon", "number"),
-        ("LLMBENCH_LEASE_S", "-1", "above 0"),
-        ("LLMBENCH_LEASE_S", "nan", "above 0"),
+        ("LLMBENCH_LEASE_S", "-1", "from 1 to 3600"),
+        ("LLMBENCH_LEASE_S", "nan", "from 1 to 3600"),
+        ("LLMBENCH_LEASE_S", "0.000001", "from 1 to 3600"),
+        ("LLMBENCH_IDLE_EXIT_S", "0.01", "from 0.1 to 1000000"),
+        ("LLMBENCH_MAX_WAIT_S", "1e9", "from 0.1 to 3600"),
+        ("LLMBENCH_TOTAL_TIMEOUT_S", "inf", "from 1 to 86400"),
+        ("LLMBENCH_STALL_TIMEOUT_S", "0", "from 1 to 86400"),
+        ("LLMBENCH_MAX_TOKENS", "1" + 23 * "0", "from 1 to 1000000"),
+        ("LLMBENCH_OUTAGE_LIMIT_S", "1e8", "from 1 to 10000000"),
+        ("LLMBENCH_BREAKER_ERRORS", "0", "from 1 to 1000"),
+        ("LLMBENCH_MAX_TOKENS", 5000 * "9", "whole number"),
         ("LLMBENCH_MAX_TOKENS", "1.5", "whole number"),
         ("LLMBENCH_READ_ONLY", "maybe", "1 or 0"),
     ],
 )
 def test_a_setting_of_the_wrong_kind_is_named(name: str, text: str, said: str) -> None:
-    with pytest.raises(InputError, match=f"{name} is .*{said}"):
+    with pytest.raises(InputError, match=f"{name} is .*{said}") as refused:
         load_settings({name: text})
+    assert len(str(refused.value)) < 200
+
+
+def test_every_number_among_the_settings_has_its_range() -> None:
+    for name, value in asdict(load_settings({})).items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            with pytest.raises(InputError, match=name.upper()):
+                load_settings({f"LLMBENCH_{name.upper()}": "1" + 23 * "0"})
 
 
 def test_a_relative_data_directory_becomes_absolute() -> None:

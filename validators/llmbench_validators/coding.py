@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llmbench_validators import (
@@ -16,6 +16,7 @@ from llmbench_validators import (
     sandbox,
     scoring,
     show,
+    syntax,
 )
 from llmbench_validators.coding_spec import CodingSpec, Test
 from llmbench_validators.types import Completion, Stage, Verdict
@@ -100,8 +101,9 @@ def _job(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> dict[str,
 def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[str, Any], level: str) -> Verdict:
     stages = {name: Stage(*counts) for name, counts in outcome["stages"].items()}
     tree = found.tree or repair.parsed(found.code)
-    listed = _hardcoded(task, tree, scoring.rates(stages))
-    quality = coding_quality.measure(found.code, tree) if tree is not None else {"quality": 0.0}
+    nodes = syntax.nodes(tree) if tree is not None else []
+    listed = _hardcoded(task, nodes, scoring.rates(stages))
+    quality = coding_quality.measure(found.code, nodes) if nodes else {"quality": 0.0}
     marks = scoring.score(stages, listed, quality["quality"], outcome["performance"])
     correct = all(stage.passed == stage.total for stage in stages.values())
     severe = listed >= hardcoding.SEVERE
@@ -134,7 +136,7 @@ def _subscores(marks: scoring.Score, quality: Mapping[str, float], listed: float
     return found | {"hardcoding": round(listed, 6)}
 
 
-def _hardcoded(task: CodingSpec, tree: ast.Module | None, rates: Mapping[str, float]) -> float:
+def _hardcoded(task: CodingSpec, nodes: Sequence[ast.AST], rates: Mapping[str, float]) -> float:
     examples: list[hardcoding.Example] = [(test.args, test.expected) for test in task.base if not test.kwargs]
     examples += hardcoding.examples_in(task.test_code, task.function)
-    return hardcoding.degree(tree, examples, rates.get("base", 0.0), rates.get("random"))
+    return hardcoding.degree(nodes, examples, rates.get("base", 0.0), rates.get("random"))

@@ -43,9 +43,8 @@ _SNAKE, _CAMEL, _CONSTANT = (
 )
 
 
-def measure(code: str, tree: ast.Module) -> dict[str, float]:
-    """Every part of WEIGHTS and ``quality``, the whole; ``tree`` is that of ``code``."""
-    nodes = syntax.nodes(tree)
+def measure(code: str, nodes: Sequence[ast.AST]) -> dict[str, float]:
+    """Every part of WEIGHTS and ``quality``, the whole; ``nodes`` are those of ``code`` (see syntax)."""
     functions = [node for node in nodes if isinstance(node, _Function)]
     lines = code.split("\n")
     parts = {
@@ -145,23 +144,27 @@ def _well_named(name: str, kind: str, lenient: set[str]) -> bool:
 
 
 def _repetition(nodes: Sequence[ast.AST]) -> float:
-    statements = [
-        node for node in nodes if isinstance(node, ast.stmt) and not isinstance(node, _Function | ast.ClassDef)
-    ]
-    shapes = Counter[str]()
-    for node in statements:
-        shape = _anonymous(node)
-        if shape.count("(") >= _REPEATED_NODES:
-            shapes[shape] += 1
-    repeated = sum(times - 1 for times in shapes.values())
-    return max(0.0, 1.0 - 2 * repeated / len(statements)) if statements else 1.0
+    shapes: dict[int, tuple[int, int]] = {}
+    numbers: dict[tuple[object, ...], int] = {}
+    counted = Counter[int]()
+    statements = 0
+    for node in reversed(nodes):  # children first
+        below = [shapes.get(id(child), (0, 1)) for child in syntax.children(node)]
+        form = (type(node), _operators(node), *(number for number, _ in below))
+        size = 1 + sum(size for _, size in below)
+        shapes[id(node)] = number, _ = numbers.setdefault(form, len(numbers) + 1), size
+        if isinstance(node, ast.stmt) and not isinstance(node, _Function | ast.ClassDef):
+            statements += 1
+            counted[number] += size >= _REPEATED_NODES
+    repeated = sum(times - 1 for times in counted.values() if times)
+    return max(0.0, 1.0 - 2 * repeated / statements) if statements else 1.0
 
 
-def _anonymous(node: ast.AST, depth: int = 0) -> str:
-    """The statement without names and literals, cut off where it is nested very deeply."""
-    if depth > 40:
-        return ""
-    return f"{type(node).__name__}({''.join(_anonymous(child, depth + 1) for child in syntax.children(node))})"
+def _operators(node: ast.AST) -> tuple[type, ...]:
+    """What tells ``a + b`` from ``a - b``; names and literals are meant to be left out."""
+    if isinstance(node, ast.Compare):
+        return tuple(map(type, node.ops))
+    return (type(node.op),) if isinstance(node, ast.BinOp | ast.BoolOp | ast.UnaryOp | ast.AugAssign) else ()
 
 
 # --- readability

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
+_MARKS = frozenset({"ctx", "op", "ops"})
 MAX_NODES = 50_000
 """More of a tree is not looked at: no answer that anybody reads is that long."""
 
@@ -19,10 +19,15 @@ def nodes(tree: ast.AST) -> list[ast.AST]:
     return found
 
 
-def children(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes right below ``node`` (several times quicker than ``ast.iter_child_nodes``)."""
-    for value in node.__dict__.values():
-        if isinstance(value, ast.AST):
-            yield value
-        elif isinstance(value, list):
-            yield from (item for item in value if isinstance(item, ast.AST))
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below ``node``, without operators and contexts, which stand for no text of their own."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        if name in _MARKS:
+            continue
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import itertools
 import os
 import random
 import signal
@@ -74,7 +75,6 @@ class _Nursery:
         self._control = control
         self._folder = folder
         self._plan = plan
-        self._started = 0
         self._alive: dict[int, str] = {}
         self._preparations: dict[tuple[int, int], Callable[[], None]] = {}
         if kernel.LINUX:
@@ -103,9 +103,10 @@ class _Nursery:
             self._control.send(ANSWER.pack(*answer))
 
     def _start(self, memory_bytes: int, cpu_seconds: int, channel: int) -> int:
-        self._started += 1
-        sample = f"{self._folder}/{self._started}"
+        sample = self._free_folder()
         os.mkdir(sample, 0o700)
+        if os.environ.get("HOME") != sample:  # here rather than in each child, for the reason given above
+            os.environ["TMPDIR"] = os.environ["HOME"] = sample
         prepare = self._preparation((memory_bytes, cpu_seconds))
         control = self._control.fileno()
         pid = kernel.fork()
@@ -114,6 +115,10 @@ class _Nursery:
         os.close(channel)
         self._alive[pid] = sample
         return pid
+
+    def _free_folder(self) -> str:
+        taken = self._alive.values()
+        return next(name for n in itertools.count(1) if (name := f"{self._folder}/{n}") not in taken)
 
     def _preparation(self, limits: tuple[int, int]) -> Callable[[], None]:
         if limits not in self._preparations:
@@ -152,7 +157,6 @@ def _become_candidate(channel: int, control: int, sample: str, prepare: Callable
         os.setsid()
         os.close(control)
         os.chdir(sample)
-        os.environ["TMPDIR"] = os.environ["HOME"] = sample
         prepare()
     except BaseException:  # noqa: BLE001 - whatever went wrong, no code may run unconfined
         os._exit(CONFINEMENT_FAILED)

@@ -8,9 +8,10 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import anyio
 from anyio.abc import Process
@@ -40,6 +41,15 @@ class EmbeddedServer:
     pid: int
     alias: str
     model_path: Path
+    log_path: Path
+    process: Process = field(repr=False)
+
+    async def fail_when_dead(self) -> NoReturn:
+        """Wait for the child's end, which nobody asked for. Raises SetupError with its last words."""
+        code = await self.process.wait()
+        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        words = await anyio.to_thread.run_sync(_tail, self.log_path)
+        raise SetupError(f"The embedded server ended by itself ({how}).", words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +102,7 @@ async def _running(plan: _Plan) -> AsyncIterator[EmbeddedServer]:
             await _wait_until_ready(process, plan, port)
         if limit.cancelled_caught:
             raise SetupError(f"The embedded server did not start within {START_S:g} s.", await _last_words(plan))
-        yield EmbeddedServer(_url(port), process.pid, plan.alias, plan.model_path)
+        yield EmbeddedServer(_url(port), process.pid, plan.alias, plan.model_path, plan.log_path, process)
     finally:
         await _stop(process)
 

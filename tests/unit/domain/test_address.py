@@ -24,6 +24,8 @@ from llmbench_mcp.domain.errors import InputError
         ("http://[::1]:8080/v1", "http://[::1]:8080"),  # IPv6 keeps its brackets
         ("http://127.0.0.1:8080/llm/api/v1/", "http://127.0.0.1:8080/llm/api"),
         ("http://127.0.0.1:8080/v1beta", "http://127.0.0.1:8080/v1beta"),
+        ("http://0xbox.lan", "http://0xbox.lan:80"),
+        ("http://10.box", "http://10.box:80"),
     ],
 )
 def test_every_form_of_an_address_becomes_one(typed: str, base: str) -> None:
@@ -41,6 +43,16 @@ def test_every_form_of_an_address_becomes_one(typed: str, base: str) -> None:
         ("http://127.0.0.1:0", "port 0"),
         ("http://[::1", "bad host or port"),
         ("http://127.0.0.1:8080/v1?key=1", "query"),
+        ("http://2130706433:19100", "'2130706433' is no IPv4 address"),
+        ("http://0x7f000001", "IPv4"),
+        ("http://127.1:80", "IPv4"),
+        ("http://0177.0.0.1", "IPv4"),
+        ("http://0x7F.0.0.1", "IPv4"),
+        ("http://256.1.1.1", "IPv4"),
+        ("http://1.2.3.4.5", "IPv4"),
+        ("http://１２７.0.0.1", "IPv4"),  # noqa: RUF001 - full-width digits on purpose
+        (f"http://{100_000 * 'a'}:1", "100009 characters"),
+        (f"{1000 * 's'}://host", "'sss.*…' is not served"),
         ("http://a b", "blanks"),
         ("http://a\x00b", "blanks"),
     ],
@@ -49,6 +61,7 @@ def test_what_is_no_address_is_refused_with_a_hint(typed: str, said: str) -> Non
     with pytest.raises(InputError, match=said) as refused:
         parse_address(typed)
     assert refused.value.next_step
+    assert len(str(refused.value)) < 300
 
 
 def test_a_password_in_an_address_is_refused_without_being_shown() -> None:

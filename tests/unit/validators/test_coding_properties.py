@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import Any
 
 import pytest
@@ -41,12 +40,10 @@ HOSTILE = {
 }
 
 
+@pytest.mark.timeout(120)  # work that grows with the square of the text takes far longer
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_model_in_a_loop_is_read_in_bounded_time(text: str) -> None:
-    start = time.process_time()
-    extraction.extract(text, "f")
-
-    assert time.process_time() - start < 60, "minutes would be the sign of work that grows with the square"
+    assert extraction.extract(text, "f").failure is not None
 
 
 def test_no_more_blocks_are_read_than_anybody_writes() -> None:

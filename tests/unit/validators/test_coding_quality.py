@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from llmbench_validators import coding_quality, coding_speed, scoring
+from llmbench_validators import coding_quality, coding_speed, scoring, syntax
 from llmbench_validators.types import Stage
 
 GOOD = '''
@@ -35,7 +35,7 @@ def running_totals(amounts):
 
 
 def quality(code: str) -> dict[str, float]:
-    return coding_quality.measure(code, ast.parse(code))
+    return coding_quality.measure(code, syntax.nodes(ast.parse(code)))
 
 
 def test_well_written_code_has_full_quality() -> None:
