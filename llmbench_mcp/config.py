@@ -116,7 +116,8 @@ def _parse_bool(name: str, text: str) -> bool:
 def _checked(settings: Settings) -> Settings:
     if settings.min_isolation not in ISOLATION_LEVELS:
         raise InputError(
-            f"{_PREFIX}MIN_ISOLATION is {settings.min_isolation!r}.", f"Use one of: {', '.join(ISOLATION_LEVELS)}."
+            f"{_PREFIX}MIN_ISOLATION is {one_line(settings.min_isolation, 40)!r}.",
+            f"Use one of: {', '.join(ISOLATION_LEVELS)}.",
         )
     for name, (least, most) in _RANGES.items():
         value = getattr(settings, name)

@@ -126,7 +126,7 @@ async def test_status_waits_for_the_end_and_reports_progress(tmp_path: Path, era
 
 async def test_a_wait_ends_after_its_time_and_is_cut_to_the_servers_limit(tmp_path: Path, era: Era) -> None:
     held = Held()
-    async with open_bench(tmp_path, script=held, max_wait_s=0.05) as bench, bench.client(era) as client:
+    async with open_bench(tmp_path, script=held, max_wait_s=0.1) as bench, bench.client(era) as client:
         run_id = await start(bench, client)
         await held.gate.reached()
         with anyio.fail_after(20):

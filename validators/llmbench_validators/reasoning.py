@@ -30,6 +30,7 @@ from llmbench_validators.reasoning_spec import Spec, number_of, read_spec
 from llmbench_validators.types import Completion, Confidence, Stage, Verdict
 from llmbench_validators.wordings import judge_text
 
+_SHOWN = 60
 VERSION = "1"
 
 Judge = Callable[[Candidate, Wanted], Outcome | None]
@@ -101,7 +102,7 @@ def _verdict(wanted: Spec, graded: _Graded, matched: list[bool], missing: tuple[
     if wanted.kind is not None:
         checks.insert(0, right)
         if not right:
-            findings.insert(0, missing[1] if graded.outcome is None else _wrong(graded.outcome))
+            findings.insert(0, _wrong(graded) or missing[1])
     passed = all(checks)
     return Verdict(
         passed=passed,
@@ -122,8 +123,13 @@ def _version(wanted: Spec) -> str:
     return f"{VERSION}+math" if wanted.kind == "latex" and latex_equal.available() else VERSION
 
 
-def _wrong(outcome: Outcome) -> str:
-    return f"The answer {outcome.note}." if outcome.note else "The answer is not the expected one."
+def _wrong(graded: _Graded) -> str:
+    """What was found and why it is wrong; nothing for a text without an answer."""
+    if graded.outcome is None or graded.candidate is None:
+        return ""
+    found = " ".join(graded.candidate.text.split())
+    shown = found if len(found) <= _SHOWN else found[: _SHOWN - 1] + "…"
+    return f"The answer found, {shown!r}, {graded.outcome.note or 'is not the expected one'}."
 
 
 def _failure(wanted: Spec, graded: _Graded, matched: list[bool], missing: str) -> str:
