@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def endpoint_id(key: str) -> str:
+    """The id of the endpoint known by that key (its address): removed and added again, it is the same one."""
+    number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big")
+    return "ep_" + "".join(_ALPHABET[(number >> (5 * place)) & 31] for place in range(10))
 
 
 def new_id(prefix: str) -> str:

@@ -14,7 +14,7 @@ from llmbench_mcp.domain.address import Address, is_agent_reachable, parse_addre
 from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.endpoint import Endpoint, Resident, ServerInfo
 from llmbench_mcp.domain.errors import ConflictError, EndpointError, EndpointTimeout, InputError, NotFoundError
-from llmbench_mcp.domain.ids import new_id
+from llmbench_mcp.domain.ids import endpoint_id
 from llmbench_mcp.domain.ports import BackendFactory, CredentialChecker, DeviceReader
 from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.store.endpoints import EndpointStore
@@ -89,7 +89,7 @@ class Endpoints:
             return await self._refresh(known, new, info), False
         device = new.device or await self._device_of(address)
         endpoint = Endpoint(
-            id=new_id("ep"),
+            id=endpoint_id(address.base),
             name=new.name or await self._free_name(info.backend, address),
             url=address.base,
             backend=info.backend,
@@ -120,7 +120,7 @@ class Endpoints:
         if known is None:
             device = await self._device_of(address)
             facts = {"backend": backend, "device": device, "server_version": server_version, "reachable": True}
-            known = Endpoint(id=new_id("ep"), name=name, url=address.base, **facts)  # type: ignore[arg-type]  # a dict of mixed kinds
+            known = Endpoint(id=endpoint_id(f"named {name}"), name=name, url=address.base, **facts)  # type: ignore[arg-type]  # a dict of mixed kinds
             await self._store.insert(known)
         else:
             moved = replace(known, url=address.base, backend=backend, server_version=server_version, reachable=True)

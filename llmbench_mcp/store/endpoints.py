@@ -53,7 +53,10 @@ class EndpointStore:
             await transaction.run("endpoint_failed", endpoint_id, error)
 
     async def remove(self, endpoint: Endpoint) -> None:
-        """Delete it; results stay. Raises ConflictError while jobs for it are open."""
+        """Delete it and its new models; results stay, and other models that it alone offered become missing.
+
+        Raises ConflictError while jobs for it are open.
+        """
         async with self._database.transaction() as transaction:
             row = await transaction.one("endpoint_open_jobs", endpoint.id)
             if row and row["n"]:
@@ -61,6 +64,8 @@ class EndpointStore:
                     f"Endpoint {endpoint.name!r} has {row['n']} unfinished jobs.", "Cancel their runs first."
                 )
             await transaction.run("endpoint_delete", endpoint.id)
+            await transaction.run("models_forgotten")
+            await transaction.run("models_abandoned")
 
 
 async def _check_free(transaction: Transaction, endpoint: Endpoint) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -45,6 +46,8 @@ def migrate(connection: sqlite3.Connection, path: Path) -> int:
     due = [step for step in migrations() if step[0] > present]
     if not due:
         return 0
+    if present:
+        _back_up(connection, path.with_suffix(f".schema{present}.bak"))
     connection.execute("begin immediate")
     try:
         done = _apply(connection, _version(connection))
@@ -53,6 +56,12 @@ def migrate(connection: sqlite3.Connection, path: Path) -> int:
         connection.execute("rollback")
         raise
     return done
+
+
+def _back_up(connection: sqlite3.Connection, copy: Path) -> None:
+    """Keep the database as the older program left it, which can still read the copy."""
+    with closing(sqlite3.connect(copy)) as target:
+        connection.backup(target)
 
 
 def _apply(connection: sqlite3.Connection, present: int) -> int:

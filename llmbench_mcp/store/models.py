@@ -70,6 +70,8 @@ class ModelStore:
         model_id = by_digest["id"] if by_digest else None
         if model_id is None and home is not None and not offered.digest:
             model_id = home["model_id"]
+        if model_id is None and not offered.digest:
+            model_id = await self._found_again(transaction, offered)
         if model_id is None:
             model_id = await self._insert(transaction, offered)
         if home is None:
@@ -86,6 +88,14 @@ class ModelStore:
         await transaction.run("home_upsert", model_id, endpoint.id, offered.served_name, now)
         if home is not None and home["model_id"] != model_id:
             await self._homeless(transaction, home["model_id"])
+
+    async def _found_again(self, transaction: Transaction, offered: OfferedModel) -> str | None:
+        """A model of that name and quantisation which lost its last home: its history goes on."""
+        row = await transaction.one("model_homeless", offered.served_name, offered.quantisation)
+        if row is None:
+            return None
+        await transaction.run("model_back", row["id"])
+        return str(row["id"])
 
     async def _insert(self, transaction: Transaction, offered: OfferedModel) -> str:
         model_id = new_id("model")

@@ -216,3 +216,19 @@ async def test_a_model_list_that_cannot_be_stored_stops_nobody(tmp_path: Path) -
         reports = {report.endpoint_name: report for report in await app.models.discover()}
         assert reports["good"].seen == 1
         assert "cannot be stored" in (reports["odd"].error or "")
+
+
+async def test_an_endpoint_added_again_takes_up_its_models_and_results(tmp_path: Path) -> None:
+    write_suite(tmp_path, 2)
+    async with opened(tmp_path, {URL: server("m", "untried", answer=right)}) as app, working(app):
+        await assigned(app, URL)
+        await finished(app, (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id)
+        await app.models.assign("untried", None)
+        await app.endpoints.remove("box")
+        assert {name: model.status for name, model in (await models(app)).items()} == {"m": "missing"}
+        await assigned(app, URL, "again")
+        await finished(app, (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id)
+        board = await app.leaderboards.query("sums")
+        found, _ = await app.models.page(ModelFilter(text="m"))
+    assert [model.status for model in found] == ["active"]
+    assert [(entry.row.endpoint, entry.row.runs) for entry in board.entries] == [("again", 2)]

@@ -12,6 +12,21 @@ select * from homes where endpoint_id = $1;
 -- name: model_by_digest
 select id from models where digest = $1;
 
+-- name: model_homeless
+select id from models
+where name = $1 and digest is null and (quantisation is null or $2 is null or quantisation = $2)
+  and not exists (select 1 from homes where homes.model_id = models.id and homes.present = 1)
+order by last_seen desc limit 1;
+
+-- name: models_abandoned
+update models set status = 'missing', status_reason = 'no endpoint offers it any more'
+where status <> 'missing' and not exists (select 1 from homes where homes.model_id = models.id);
+
+-- name: models_forgotten
+delete from models
+where status = 'new' and not exists (select 1 from homes where homes.model_id = models.id)
+  and not exists (select 1 from jobs where jobs.model_id = models.id);
+
 -- name: model_insert
 insert into models (id, name, status, digest, family, parameter_count, quantisation, size_bytes, context_length,
                     capabilities, first_seen, last_seen)
