@@ -61,4 +61,4 @@ class Catalog:
 def _not_found(kind: str, wanted: str, names: Mapping[str, object]) -> NotFoundError:
     close = nearest(wanted, names)
     next_step = f"Nearest: {', '.join(close)}." if close else ""
-    return NotFoundError(f"There is no {kind} {one_line(wanted, 80)!r}.", next_step, close)
+    return NotFoundError(f"There is no {kind} '{one_line(wanted, 80)}'.", next_step, close)

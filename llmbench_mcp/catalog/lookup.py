@@ -41,7 +41,7 @@ class TaskFinder:
     def _missing(self, task_id: str) -> NotFoundError:
         close = nearest(task_id[:200], [name for root in self._roots for name in task_ids(root)])
         next_step = f"Nearest: {', '.join(close)}." if close else ""
-        return NotFoundError(f"There is no task {one_line(task_id, 80)!r}.", next_step, close)
+        return NotFoundError(f"There is no task '{one_line(task_id, 80)}'.", next_step, close)
 
 
 def read_task(root: Traversable, category: str, name: str) -> Task | None:

@@ -138,7 +138,7 @@ def _places(path: Traversable, found: Review) -> Iterator[_Place]:
 def _single(path: Path) -> _Place:
     for part in (path.parent.name, path.stem):
         if not NAME.fullmatch(part):
-            what = f"{one_line(part, 60)!r} cannot be part of a task id."
+            what = f"'{one_line(part, 60)}' cannot be part of a task id."
             raise TaskFormatError(f"{path}:1: {what}", "Use a-z, 0-9, _ and - only, in <category>/<name>.md.")
     return _Place(path.parent.parent, path.parent.name, path.stem)
 

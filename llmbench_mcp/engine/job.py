@@ -123,7 +123,7 @@ class JobWorker:
             await self._tools.models.set_status(self._job.model_id, "unstable", "answered only after retries")
         remark = None
         if self._answered_as is not None:
-            remark = f"{self._job.served_name!r} was asked and {one_line(self._answered_as, 80)!r} answered"
+            remark = f"{self._job.served_name!r} was asked and '{one_line(self._answered_as, 80)}' answered"
         await self._tools.work.job_ended(self._job, "done", remark)
 
     async def _is_wanted_again(self) -> bool:
@@ -193,7 +193,7 @@ class JobWorker:
         name = asked.completion.model if asked.completion else None
         if name and name != self._job.served_name and name != self._answered_as:
             self._answered_as = name
-            await self._tools.work.job_remark(self._job, f"unverified: the server answered as {one_line(name, 80)!r}")
+            await self._tools.work.job_remark(self._job, f"unverified: the server answered as '{one_line(name, 80)}'")
 
     async def _grade_all(self, receive: MemoryObjectReceiveStream[Asked]) -> None:
         async with receive:

@@ -136,7 +136,8 @@ class Endpoints:
             raise InputError("The endpoint name is empty or has an @ in it.", "Use another name.")
         if new.backend is not None and new.backend not in self._backends.names():
             raise InputError(
-                f"There is no backend {new.backend!r}.", f"Use one of: {', '.join(self._backends.names())}."
+                f"There is no backend '{one_line(new.backend, 40)}'.",
+                f"Use one of: {', '.join(self._backends.names())}.",
             )
         if new.device is not None and not _DEVICE.fullmatch(new.device):
             raise InputError("That is no device.", "Name it as gpu (gpu_stats) does: cpu, remote, nvidia:0, amd:1.")
@@ -206,7 +207,7 @@ class Endpoints:
             if names
             else "No endpoint is known: call endpoint_add (endpoint add) first."
         )
-        raise NotFoundError(f"There is no endpoint {one_line(key, 80)!r}.", hint, nearest(key, names))
+        raise NotFoundError(f"There is no endpoint '{one_line(key, 80)}'.", hint, nearest(key, names))
 
     async def views(self, look: bool = False) -> list[EndpointView]:
         """Every endpoint; with ``look`` each is asked now, concurrently, each with its own time limit."""

@@ -110,11 +110,11 @@ class Models:
         if found:
             forms = sorted(form for model in found for form in _handles(model) if "@" in form)
             raise ConflictError(
-                f"{len(found)} models are called {one_line(key, 80)!r}.", f"Say which: {', '.join(forms[:5])}."
+                f"{len(found)} models are called '{one_line(key, 80)}'.", f"Say which: {', '.join(forms[:5])}."
             )
         names = [model.name for model in models]
         hint = f"Nearest: {', '.join(nearest(key, names))}." if names else "Run models_discover (discover) first."
-        raise NotFoundError(f"There is no model {one_line(key, 80)!r}.", hint, nearest(key, names))
+        raise NotFoundError(f"There is no model '{one_line(key, 80)}'.", hint, nearest(key, names))
 
     async def assign(self, key: str, endpoint_key: str | None) -> Model:
         """Assign a model to an endpoint that offers it, or (None) to nothing.

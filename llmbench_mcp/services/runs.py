@@ -108,7 +108,7 @@ class Runs:
         runs, _ = await self._store.page(20, 0)
         ids = [run.id for run in runs]
         hint = f"Newest runs: {', '.join(ids[:5])}." if ids else "There are no runs yet: call run_start (run start)."
-        raise NotFoundError(f"There is no run {one_line(run_id, 60)!r}.", hint, nearest(run_id, ids))
+        raise NotFoundError(f"There is no run '{one_line(run_id, 60)}'.", hint, nearest(run_id, ids))
 
     async def page(self, limit: int = 10, offset: int = 0) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""

@@ -82,7 +82,7 @@ def _check_status(status: str) -> None:
     if status and status not in _STATUSES:
         close = nearest(status, _STATUSES)
         raise NotFoundError(
-            f"There is no model status {one_line(status, 60)!r}.", f"Use one of: {', '.join(_STATUSES)}.", close
+            f"There is no model status '{one_line(status, 60)}'.", f"Use one of: {', '.join(_STATUSES)}.", close
         )
 
 

@@ -147,7 +147,7 @@ def _check_known(kind: str, wanted: str, known: Collection[str]) -> None:
     if wanted and wanted not in known:
         close = nearest(wanted, known)
         raise NotFoundError(
-            f"There is no {kind} called {one_line(wanted, 80)!r}.", f"Nearest: {', '.join(close)}.", close
+            f"There is no {kind} called '{one_line(wanted, 80)}'.", f"Nearest: {', '.join(close)}.", close
         )
 
 
