@@ -104,19 +104,19 @@ def _parse(name: str, text: str, default: Any) -> Any:
         return type(default)(text)
     except ValueError as error:
         kind = "whole number" if isinstance(default, int) else "number"
-        raise InputError(f"{_PREFIX}{name.upper()} is {one_line(text, 40)!r}.", f"Set it to a {kind}.") from error
+        raise InputError(f"{_PREFIX}{name.upper()} is '{one_line(text, 40)}'.", f"Set it to a {kind}.") from error
 
 
 def _parse_bool(name: str, text: str) -> bool:
     if text.casefold() in _TRUE | _FALSE:
         return text.casefold() in _TRUE
-    raise InputError(f"{_PREFIX}{name.upper()} is {one_line(text, 40)!r}.", "Set it to 1 or 0.")
+    raise InputError(f"{_PREFIX}{name.upper()} is '{one_line(text, 40)}'.", "Set it to 1 or 0.")
 
 
 def _checked(settings: Settings) -> Settings:
     if settings.min_isolation not in ISOLATION_LEVELS:
         raise InputError(
-            f"{_PREFIX}MIN_ISOLATION is {one_line(settings.min_isolation, 40)!r}.",
+            f"{_PREFIX}MIN_ISOLATION is '{one_line(settings.min_isolation, 40)}'.",
             f"Use one of: {', '.join(ISOLATION_LEVELS)}.",
         )
     for name, (least, most) in _RANGES.items():

@@ -75,7 +75,7 @@ def _check_parts(parts: SplitResult) -> None:
             "Leave it out of the address and name a credential instead.",
         )
     if parts.scheme not in ("http", "https"):
-        raise InputError(f"The scheme {one_line(parts.scheme, 40)!r} is not served; only http and https are.", _HINT)
+        raise InputError(f"The scheme '{one_line(parts.scheme, 40)}' is not served; only http and https are.", _HINT)
     if not parts.hostname:
         raise InputError("The server address has no host.", _HINT)
     if parts.query or parts.fragment:
@@ -90,7 +90,7 @@ def _check_host(host: str) -> None:
         ipaddress.IPv4Address(host)
     except ValueError as error:
         raise InputError(
-            f"The host {one_line(host, 40)!r} is no IPv4 address in the usual form.",
+            f"The host '{one_line(host, 40)}' is no IPv4 address in the usual form.",
             "Write it as four decimal numbers, like 127.0.0.1, or give the host's name.",
         ) from error
 

@@ -109,7 +109,7 @@ def unknown_tool(name: str, known: Sequence[str], off: str | None) -> ToolError:
     """For a name no tool has; ``off`` says why a real tool is not served here."""
     if off:
         return ToolError(f"The tool {name} is switched off here: {off}.")
-    return ToolError(f"There is no tool {one_line(name, 60)!r}. Nearest: {', '.join(nearest(name[:60], known))}.")
+    return ToolError(f"There is no tool '{one_line(name, 60)}'. Nearest: {', '.join(nearest(name[:60], known))}.")
 
 
 def unknown_arguments(tool: str, given: Sequence[str], known: Sequence[str]) -> ToolError:

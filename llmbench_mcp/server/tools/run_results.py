@@ -55,7 +55,7 @@ class AttemptRow(Result):
         default=None,
         description="untrusted_findings, subscores, stages ([passed, tried] by kind of test), confidence, validator, "
         "extractor, isolation, finish_reason, prompt_tokens, reasoning_tokens, tokens_estimated, ttfat_ms, "
-        "itl_p50_ms, itl_p99_ms, prefill_tps, retries, started_at, finished_at, untrusted_answered_as (name in the answer)",
+        "itl_p50_ms, itl_p99_ms, prefill_tps, retries, started_at, finished_at, untrusted_answered_as (by the server)",
     )
 
 
