@@ -38,8 +38,8 @@ class LeaderboardStore:
     async def _row(
         self, suite: str, key: tuple[str, ...], rows: list[SqlRow], weights: Mapping[str, float], runs: int
     ) -> Row:
-        newest = max(rows, key=lambda row: row["last_at"] or "")
-        label = await self._database.one("job_labels", newest["a_job"])
+        newest = max(row["newest_job"] for row in rows)
+        label = await self._database.one("job_labels", newest.partition(" ")[2])
         assert label is not None, "results reference their job by foreign key"
         tasks = tuple(_task(row, weights[row["task_id"]]) for row in _newest_validators(rows))
         names = (label["model_name"], label["endpoint_name"], label["device"])

@@ -1,6 +1,6 @@
 -- name: leaderboard_tasks
 select j.identity_key, j.sampling_key, j.model_id, j.endpoint_id, a.task_id, a.task_hash, a.validator_version,
-       max(j.id) as a_job,
+       max(j.created_at || ' ' || j.id) as newest_job,
        sum(case when a.state = 'done' then 1 else 0 end) as graded,
        sum(case when a.state = 'error' then 1 else 0 end) as errors,
        sum(case when a.passed = 1 then 1 else 0 end) as passed,
