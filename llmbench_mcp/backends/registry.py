@@ -75,6 +75,10 @@ class EntryPointBackends:
         """The backend names installed, sorted; nothing is imported."""
         return sorted(self._points)
 
+    def load(self, name: str) -> None:
+        """Import the backend of that name. Raises SetupError when it cannot be."""
+        self._class(name)
+
     def open(self, endpoint: Endpoint) -> Backend:
         """A backend for that endpoint; no I/O yet.
 
@@ -141,9 +145,10 @@ class EntryPointBackends:
 def _import(point: EntryPoint) -> BackendClass:
     try:
         loaded: BackendClass = point.load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # a plug-in: whatever it raises is its fault
+        said = f"{type(error).__name__}: {one_line(str(error))}"
         raise SetupError(
-            f"The backend {point.name!r} ({point.value}) cannot be imported: {one_line(str(error))}.",
+            f"The backend {point.name!r} ({point.value}) cannot be imported: {said}.",
             "Reinstall the package it comes from.",
         ) from error
     return loaded

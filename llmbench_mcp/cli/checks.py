@@ -6,10 +6,11 @@ import os
 import platform
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from llmbench_mcp.cli import plugin_checks
+from llmbench_mcp.cli.check import Check
 from llmbench_mcp.cli.invocation import Invocation
 from llmbench_mcp.config import ISOLATION_LEVELS
 from llmbench_mcp.domain.errors import BenchError
@@ -19,20 +20,8 @@ if TYPE_CHECKING:
     from llmbench_mcp.app import App
     from llmbench_mcp.config import Settings
 
-State = Literal["ok", "warn", "fail"]
-
 _TRIED = ((3, 11), (3, 12), (3, 13))
 _TROUBLES = (BenchError, OSError, ImportError, ValueError, RuntimeError)
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """What was looked at, how it stands, what was found, what to do about it."""
-
-    name: str
-    state: State
-    found: str
-    todo: str = ""
 
 
 async def examine(call: Invocation) -> list[Check]:
@@ -42,14 +31,21 @@ async def examine(call: Invocation) -> list[Check]:
         settings = call.settings()
     except BenchError as error:
         return [*checks, _failed("settings", error)]
-    for name, look in (("log folder", _logs), ("isolation", _isolation), ("embedded server", _embedded)):
+    looks = {
+        "log folder": _logs,
+        "isolation": _isolation,
+        "validators": plugin_checks.validators,
+        "backends": plugin_checks.backends,
+        "embedded server": _embedded,
+    }
+    for name, look in looks.items():
         checks.append(await _guarded(name, look, settings))
     return [*checks, *await _inside(settings)]
 
 
 async def _inside(settings: Settings) -> list[Check]:
     """The checks that need the data directory."""
-    looks = {"executor": _executor, "devices": _devices, "endpoints": _endpoints, "suites": _suites}
+    looks = {"executor": _executor, "devices": _devices, "endpoints": _endpoints, "suites": plugin_checks.suites}
     try:
         from llmbench_mcp.app import open_app
 
@@ -137,8 +133,10 @@ async def _executor(app: App) -> Check:
 
 
 async def _devices(app: App) -> Check:
+    from llmbench_mcp.cli.tables import told_unknown
+
     views = await app.devices.read()
-    unknown = "; ".join(reason for view in views for reason in view.device.unknown)
+    unknown = "; ".join(reason for view in views for reason in told_unknown(view))
     found = ", ".join(f"{view.device.id} ({view.device.name})" for view in views)
     return Check("devices", "ok", found + (f"; unknown: {unknown}" if unknown else ""))
 
@@ -147,15 +145,14 @@ async def _endpoints(app: App) -> Check:
     views = await app.endpoints.views(look=True)
     if not views:
         return Check("endpoints", "ok", "none yet", "Add one: llmbench-mcp endpoint add URL")
-    silent = [view for view in views if view.error]
-    found = f"{len(views) - len(silent)} of {len(views)} answer"
+    from llmbench_mcp.cli.demo_server import NAME as DEMO
+
+    silent = [view for view in views if view.error and view.endpoint.name != DEMO]
+    stopped = [view for view in views if view.error and view.endpoint.name == DEMO]
+    found = f"{len(views) - len(silent) - len(stopped)} of {len(views)} answer" + (
+        "; stopped (demo)" if stopped else ""
+    )
     if not silent:
         return Check("endpoints", "ok", found)
     reasons = "; ".join(f"{view.endpoint.name}: {view.error}" for view in silent)
     return Check("endpoints", "warn", f"{found}; {reasons}", "Start those servers or remove the endpoints.")
-
-
-async def _suites(app: App) -> Check:
-    views = await app.suites.all()
-    tasks = {task.id for view in views for task in view.tasks}
-    return Check("suites", "ok", f"{len(views)} suites with {len(tasks)} tasks")

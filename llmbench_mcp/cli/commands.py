@@ -39,7 +39,7 @@ def execute(call: Invocation) -> int:
         failures.tell("usage", "The arguments hold bytes that are not text.", f"See: {PROGRAM} --help", call.as_json)
         return exit_codes.USAGE
     try:
-        code = build()(args=list(call.argv), prog_name=PROGRAM, standalone_mode=False, obj=Session(call))
+        code = build()(args=runs.with_open_wait(call.argv), prog_name=PROGRAM, standalone_mode=False, obj=Session(call))
     except typer.Abort:
         return exit_codes.INTERRUPTED
     except UsageError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,17 +51,16 @@ async def perform(app: App, wish: Wish) -> Outcome | None:
     return outcome
 
 
-async def keep_serving(app: App, wish: Wish) -> None:
-    """Serve, discover and assign as a demo does, and wait for a signal. Raises as ``perform``."""
+async def keep_serving(app: App, wish: Wish, announce: Callable[[str], None]) -> None:
+    """Serve, discover and assign as a demo does, ``announce`` the address, wait for a signal. Raises as ``perform``."""
     async with anyio.create_task_group() as group:
         group.start_soon(_heed_signals, group.cancel_scope)
         output.note("Starting the server.")
         async with serving_endpoint(app, wish) as endpoint:
             model = await _model(app, endpoint, wish.model_name)
             await app.models.assign(model.id, endpoint.id)
-            output.note(
-                f"Serving {one_line(model.name, 80)} at {endpoint.url}, endpoint {endpoint.name}. Ctrl-C ends it."
-            )
+            output.note(f"Serving {one_line(model.name, 80)}, endpoint {endpoint.name}. Ctrl-C ends it.")
+            announce(endpoint.url)
             await anyio.sleep_forever()
 
 

@@ -32,6 +32,7 @@ class Wish:
     endpoint: str | None = None
     model_name: str | None = None
     context: int = 4096
+    port: int | None = None
 
 
 def default_weights(settings: Settings) -> Path | None:
@@ -62,7 +63,7 @@ async def serving_endpoint(app: App, wish: Wish) -> AsyncIterator[Endpoint]:
     weights, alias = await _weights(app.settings, wish)
     log = app.settings.log_dir / "embedded.log"
     async with (
-        embedded_server(weights, alias=alias, context=wish.context, log_path=log) as server,
+        embedded_server(weights, alias=alias, context=wish.context, port=wish.port, log_path=log) as server,
         anyio.create_task_group() as group,
     ):
         group.start_soon(server.fail_when_dead)

@@ -24,4 +24,4 @@ def gpu(context: typer.Context) -> None:
         return await app.devices.read()
 
     views = here.use(work)
-    here.show({"devices": [shapes.device(view) for view in views]}, lambda: [tables.devices(views)])
+    here.show({"devices": [shapes.device(view) for view in views]}, lambda: tables.devices(views))

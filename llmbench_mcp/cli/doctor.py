@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,7 +11,10 @@ from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.cli.session import session
 
 if TYPE_CHECKING:
-    from llmbench_mcp.cli.checks import Check
+    from llmbench_mcp.cli.check import Check
+    from llmbench_mcp.cli.grid import Paragraph
+
+_INDENT = 5
 
 
 def doctor(context: typer.Context) -> int:
@@ -23,12 +26,15 @@ def doctor(context: typer.Context) -> int:
     here = session(context)
     checks = anyio.run(examine, here.call)
     sound = all(check.state != "fail" for check in checks)
-    here.show({"ok": sound, "checks": checks}, lambda: [_table(checks)])
+    here.show({"ok": sound, "checks": checks}, lambda: _lines(checks))
     return exit_codes.OK if sound else exit_codes.FAILED
 
 
-def _table(checks: Sequence[Check]) -> Any:
-    from llmbench_mcp.cli.tables import table
+def _lines(checks: Sequence[Check]) -> Iterator[Paragraph]:
+    """Every check in a line or more, what to do in lines of its own."""
+    from llmbench_mcp.cli.grid import Paragraph
 
-    rows = [(check.state, check.name, check.found, check.todo) for check in checks]
-    return table("", ("!State", "!Check", "Found", "What to do"), rows)
+    for check in checks:
+        yield Paragraph(f"{check.name}: {check.found}", label=f"{check.state:<{_INDENT}}")
+        if check.todo:
+            yield Paragraph(check.todo, _INDENT, "-> ")

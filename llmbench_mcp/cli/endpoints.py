@@ -43,18 +43,30 @@ def add(  # noqa: PLR0913 - a command has one parameter per option
     here = session(context)
     new = NewEndpoint(url, name, backend, device, reference(credential_env), concurrency)
 
-    async def work(app: App) -> tuple[Endpoint, bool]:
-        return await app.endpoints.add(new)
+    async def work(app: App) -> tuple[Endpoint, bool, str | None]:
+        before = await _name_before(app, url)
+        return *await app.endpoints.add(new), before
 
-    added, created = here.use(work)
+    added, created, before = here.use(work)
     if "://" not in url:
         output.note(f"No scheme was given: taken as {added.url}")
-    here.show({"endpoint": added, "created": created}, lambda: [_added(added, created)])
+    here.show({"endpoint": added, "created": created}, lambda: [_added(added, created, before)])
 
 
-def _added(endpoint: Endpoint, created: bool) -> Any:
+async def _name_before(app: App, url: str) -> str | None:
+    from llmbench_mcp.domain.errors import NotFoundError
+
+    try:
+        return (await app.endpoints.get(url)).name
+    except NotFoundError:
+        return None
+
+
+def _added(endpoint: Endpoint, created: bool, before: str | None) -> Any:
     from llmbench_mcp.cli.tables import sentence
 
+    if not created and before is not None and before != endpoint.name:
+        return sentence(f"Renamed {before} to {endpoint.name}.")
     verb = "Added" if created else "Refreshed"
     where = f"{endpoint.backend} at {endpoint.url}, device {endpoint.device}"
     return sentence(f"{verb} endpoint {endpoint.name}: {where}. Next: llmbench-mcp discover {endpoint.name}")

@@ -23,7 +23,7 @@ class Invocation:
 
 _VALUED = """
     --attempt --backend --concurrency --credential-env --ctx --device --endpoint --failure --jobs --key --limit
-    --max-tokens --model --model-name --name --offset --output --priority --prompt --rank-by --repeats --seed
+    --max-tokens --model --model-name --name --offset --output --port --priority --prompt --rank-by --repeats --seed
     --status --suite --system --temperature --text --timeout --toolsets --top-p
 """
 TAKE_A_VALUE = frozenset(_VALUED.split())

@@ -22,7 +22,7 @@ def console(stream: TextIO) -> Console:
     """A console that prints what it is given: no markup, no guessing, wide enough when not a terminal."""
     from rich.console import Console
 
-    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else _PIPE_WIDTH
     return Console(file=stream, markup=False, highlight=False, emoji=False, width=width)
 
 
@@ -33,7 +33,8 @@ def show(as_json: bool, document: Any, render: Callable[[], Iterable[RenderableT
         return
     out = console(sys.stdout)
     for part in render():
-        out.print(part)
+        # What is longer than a line is an address or a block to copy: the terminal folds it, nothing is cut.
+        out.print(part, crop=False)
 
 
 def note(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +24,7 @@ _PROMPT = "Say in one sentence what you are."
 def probe(  # noqa: PLR0913 - a command has one parameter per option
     context: typer.Context,
     url: Annotated[str, typer.Argument(help="Address or name of the server; it need not have been added.")],
-    model: Annotated[str, typer.Option(help="The model's name at that server.")],
+    model: Annotated[str | None, typer.Option(help="The model's name there; needless when it offers one.")] = None,
     prompt: Annotated[str, typer.Option(help="What to ask.")] = _PROMPT,
     system: Annotated[str | None, typer.Option(help="System message.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Limit of the answer.")] = None,
@@ -37,7 +38,7 @@ def probe(  # noqa: PLR0913 - a command has one parameter per option
     from llmbench_mcp.domain.chat import ChatRequest, Sampling
 
     here = session(context)
-    request = ChatRequest(model, prompt, system, Sampling(temperature=temperature, max_tokens=max_tokens))
+    request = ChatRequest(model or "", prompt, system, Sampling(temperature=temperature, max_tokens=max_tokens))
     done = _ask(here, url, request, (timeout, credential_env))
     _show(here, done)
     if done.error is None and not done.complete:
@@ -53,6 +54,13 @@ def _ask(here: Session, url: str, request: ChatRequest, limits: tuple[float | No
     timeout, variable = limits
 
     async def work(app: App) -> Completion:
+        from llmbench_mcp.cli.probe_target import known_or_address, only_model
+
+        await known_or_address(app, url)
+        if not request.model:
+            return await app.endpoints.probe(
+                url, replace(request, model=await only_model(app, url, reference(variable))), reference(variable)
+            )
         return await app.endpoints.probe(url, request, reference(variable))
 
     try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from llmbench_mcp.cli import figures, output
+from llmbench_mcp.cli.grid import Column
 from llmbench_mcp.cli.session import MOST, Session, session
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from llmbench_mcp.app import App
     from llmbench_mcp.domain.attempt import AttemptRecord
+
+_FACTS = (Column("Fact"), Column("Value", wraps=True))
 
 
 def results(  # noqa: PLR0913 - a command has one parameter per option
@@ -67,12 +70,14 @@ def _render(record: AttemptRecord) -> Iterable[RenderableType]:
     for finding in record.facts.get("findings", ()):
         yield tables.sentence(f"- {finding}")
     facts = {name: value for name, value in record.facts.items() if name not in ("findings", "message")}
-    yield tables.table("", ("!Fact", "Value"), [(name, _fact(value)) for name, value in facts.items()])
+    yield tables.table(_FACTS, [(name, _fact(name, value)) for name, value in facts.items()])
     for title, text in (("Reasoning", record.reasoning_text), ("Answer", record.completion_text)):
         if text:
             yield Panel(Text(output.long_text(text)), title=f"{title} of the model, {len(text)} characters")
 
 
-def _fact(value: object) -> str:
+def _fact(name: str, value: Any) -> str:
+    if name == "stages" and value:
+        return ", ".join(f"{stage} {passed}/{tried}" for stage, (passed, tried) in value.items())
     numeric = isinstance(value, int | float) and not isinstance(value, bool)
-    return figures.number(value) if numeric else str(value)  # type: ignore[arg-type]  # numeric says so
+    return figures.number(value) if numeric else str(value)

@@ -53,11 +53,15 @@ def _preview(here: Session, request: RunRequest) -> int:
 
     plan = here.use(work)
     told = (
-        f"Would ask {plan.attempts} times, with {plan.loads} model loads: {', '.join(plan.jobs)}."
-        f" Estimate: {figures.duration(plan.estimate_s)}. Nothing was started."
+        f"Would ask {plan.attempts} times, with {figures.count(plan.loads, 'model load')}: {', '.join(plan.jobs)}."
+        f"{_estimate(plan.estimate_s, ' Estimate: ', '.')} Nothing was started."
     )
     here.show({"dry_run": plan}, lambda: [tables.sentence(told)])
     return exit_codes.OK
+
+
+def _estimate(seconds: float | None, before: str, after: str = "") -> str:
+    return "" if seconds is None else f"{before}{figures.duration(seconds)}{after}"
 
 
 def _start(here: Session, request: RunRequest, wait: bool) -> int:
@@ -84,7 +88,8 @@ async def _follow(app: App, started: Started) -> Started:
     from llmbench_mcp.cli.progress import follow, progress
 
     run_id = started.run.id
-    output.note(f"Run {run_id}: {started.run.planned} attempts, estimate {figures.duration(started.estimate_s)}.")
+    estimate = _estimate(started.estimate_s, ", estimate ")
+    output.note(f"Run {run_id}: {figures.count(started.run.planned, 'attempt')}{estimate}.")
     try:
         with progress() as display:
             return replace(started, run=await follow(app.runs, run_id, display))

@@ -27,12 +27,13 @@ def render_run(run: Run) -> Iterable[RenderableType]:
     left = f", about {figures.duration(run.eta_s)} left" if run.eta_s else ""
     head = f"Run {run.id}: {run.state}{reason}, {run.done + run.errors} of {run.planned} done, {counts(run)}{left}"
     yield tables.sentence(head)
-    if not run.is_over and step(run):
-        yield tables.sentence(f"Now: {step(run)}")
+    doing = step(run)
+    if not run.is_over and doing and doing != run.reason:
+        yield tables.sentence(f"Now: {doing}")
     if run.jobs:
-        yield tables.jobs(run.jobs)
+        yield tables.jobs(run.jobs, run.reason)
     if run.failures:
         words = ", ".join(f"{word} {count}" for word, count in sorted(run.failures.items(), key=lambda f: -f[1]))
         yield tables.sentence(f"Failures: {words}")
-    follow = f"run results {run.id}" if run.is_over else f"run status {run.id} --wait 600"
+    follow = f"run results {run.id}" if run.is_over else f"run status {run.id} --wait"
     yield tables.sentence(f"Next: llmbench-mcp {follow}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,11 +17,25 @@ if TYPE_CHECKING:
     from llmbench_mcp.app import App
     from llmbench_mcp.domain.run import Run
 
+_WAIT = "Wait for its end, or only up to so many seconds."
+_NUMBER = re.compile(r"[-+]?[.\d].*")
+
+
+def with_open_wait(words: Sequence[str]) -> list[str]:
+    """The arguments with a ``run status --wait`` that has no number made one without limit."""
+    if list(words[:2]) != ["run", "status"]:
+        return list(words)
+    after = [*words[1:], ""]
+    return [
+        "--wait=inf" if word == "--wait" and not _NUMBER.match(after[place]) else word
+        for place, word in enumerate(words)
+    ]
+
 
 def status(
     context: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID")],
-    wait: Annotated[float, typer.Option(min=0, help="Wait up to so many seconds for its end.", metavar="S")] = 0,
+    wait: Annotated[float, typer.Option(min=0, help=_WAIT, metavar="[S]")] = 0,
 ) -> int:
     """Show how far a run is. Exit code 3 when waited for and it ended cancelled, failed or with errors."""
     from llmbench_mcp.cli import exit_codes, shapes

@@ -30,9 +30,27 @@ def serving_options(call: Invocation) -> dict[str, Any] | None:
 def serve(call: Invocation, options: dict[str, Any]) -> int:
     """Serve until the client closes stdin."""
     settings = load_settings(**options)
+    if "toolsets" in options and (wrong := _wrong_toolsets(options["toolsets"])):
+        from llmbench_mcp.cli import failures
+
+        failures.tell("usage", *wrong, call.as_json)
+        return exit_codes.USAGE
     if sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write("This is an MCP server waiting for a client on stdin; for the commands see --help.\n")
     from llmbench_mcp.server.stdio import serve_stdio
 
     serve_stdio(settings)
     return exit_codes.OK
+
+
+def _wrong_toolsets(text: str) -> tuple[str, str] | None:
+    """What is wrong with the list and what to do, None for nothing."""
+    from llmbench_mcp.domain.errors import InputError
+    from llmbench_mcp.server.build import chosen_toolsets
+    from llmbench_mcp.server.spec import TOOLSETS
+
+    try:
+        chosen_toolsets(text)
+    except InputError as error:
+        return error.what, f"Use --toolsets with one or more of: {','.join(TOOLSETS)}. See: llmbench-mcp --help"
+    return None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from llmbench_mcp.cli import figures
+from llmbench_mcp.cli.grid import CELL, Column, Grid, Paragraph
 from llmbench_mcp.domain.text import one_line
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
     from rich.text import Text
 
     from llmbench_mcp.domain.attempt import AttemptRecord
@@ -20,69 +22,71 @@ if TYPE_CHECKING:
     from llmbench_mcp.services.endpoints import EndpointView
     from llmbench_mcp.services.suites import SuiteView
 
-_CELL, _SENTENCE = 160, 2_000
+_NO_CARD = re.compile(r"nvidia: (NVML Shared Library Not Found|the driver finds no card)")
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table; a column whose name starts with ``>`` is aligned right, with ``!`` never folded."""
-    from rich import box
-    from rich.table import Table
-
-    grid = Table(box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
-    grid.title = sentence(title) if title else None
-    for name in columns:
-        right, rigid = name.startswith(">"), name.startswith((">", "!"))
-        label = literal(name.lstrip(">!"))
-        grid.add_column(label, justify="right" if right else "left", no_wrap=rigid, overflow="fold")
-    for row in rows:
-        grid.add_row(*(literal(cell) for cell in row))
-    return grid
+def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], title: str = "") -> Grid:
+    """A table; every row has one cell for every column."""
+    return Grid(columns, list(rows), title)
 
 
-def slim(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], optional: Sequence[str]) -> Table:
+def slim(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]], optional: Sequence[str]) -> Grid:
     """A table without those ``optional`` columns that say the same in every row; the title says it once."""
     shown, told = [], [title] if title else []
-    for index, name in enumerate(columns):
+    for index, column in enumerate(columns):
         cells = {row[index] for row in rows}
-        if name in optional and len(cells) <= 1:
-            told += [f"{name.lstrip('!>')}: {cell}" for cell in cells if cell not in ("", figures.UNKNOWN)]
+        below_its_row = column.note and len(rows) == 1 and any(cells)
+        if column.name in optional and len(cells) <= 1 and not below_its_row:
+            told += [f"{column.name}: {cell}" for cell in cells if cell not in ("", figures.UNKNOWN)]
         else:
             shown.append(index)
-    return table(". ".join(told), [columns[i] for i in shown], [[row[i] for i in shown] for row in rows])
+    return Grid([columns[i] for i in shown], [[row[i] for i in shown] for row in rows], ". ".join(told))
 
 
 def literal(text: str) -> Text:
     """Text that rich shows as it stands, on one line."""
     from rich.text import Text
 
-    return Text(one_line(text, _CELL))
+    return Text(one_line(text, CELL))
 
 
-def sentence(text: str) -> Text:
-    """As ``literal``, for what stands outside tables and may be longer."""
-    from rich.text import Text
-
-    return Text(one_line(text, _SENTENCE))
+def sentence(text: str) -> Paragraph:
+    """What stands outside tables, as it is."""
+    return Paragraph(text)
 
 
-def endpoints(views: Sequence[EndpointView]) -> Table:
+def endpoints(views: Sequence[EndpointView]) -> Grid:
     """Endpoints with their state."""
-    columns = ("!Name", "Backend", "Address", "!Device", "State", "Loaded now")
-    return table("", columns, [_endpoint_row(view) for view in views])
+    columns = (
+        Column("Name"),
+        Column("Backend", drop=3),
+        Column("Address"),
+        Column("Device", drop=1),
+        Column("State", wraps=True),
+        Column("Loaded now", wraps=True, drop=2),
+        Column("Error", note=True),
+    )
+    return slim("", columns, [_endpoint_row(view) for view in views], ["Error"])
 
 
 def _endpoint_row(view: EndpointView) -> tuple[str, ...]:
     found = view.endpoint
-    states = {True: "reachable", False: f"unreachable: {view.error or found.last_error or ''}", None: "not looked at"}
+    states = {True: "reachable", False: "unreachable", None: "not looked at"}
+    error = (view.error or found.last_error or "") if found.reachable is False else ""
     loaded = "unknown" if view.residents is None else ", ".join(r.served_name for r in view.residents) or "nothing"
     version = f" {found.server_version}" if found.server_version else ""
-    return (found.name, found.backend + version, found.url, found.device, states[found.reachable], loaded)
+    return (found.name, found.backend + version, found.url, found.device, states[found.reachable], loaded, error)
 
 
-def discovered(reports: Sequence[DiscoveryReport]) -> Table:
+def discovered(reports: Sequence[DiscoveryReport]) -> Grid:
     """What discovery changed, one endpoint a row."""
-    columns = ("!Endpoint", ">Models", "New", "Missing", "Back", "Remarks")
-    return table("", columns, [_report_row(report) for report in reports])
+    columns = (
+        Column("Endpoint"),
+        Column("Models", right=True),
+        *(Column(name, wraps=True) for name in ("New", "Missing", "Back")),
+        Column("Remarks", note=True),
+    )
+    return slim("", columns, [_report_row(report) for report in reports], ["New", "Missing", "Back", "Remarks"])
 
 
 def _report_row(report: DiscoveryReport) -> tuple[str, ...]:
@@ -93,10 +97,19 @@ def _report_row(report: DiscoveryReport) -> tuple[str, ...]:
     return (report.endpoint_name, str(report.seen), *changes, remarks)
 
 
-def models(found: Sequence[Model]) -> Table:
+def models(found: Sequence[Model]) -> Grid:
     """Models with where they are offered."""
-    columns = ("Model", "!Status", ">Parameters", "!Quant.", ">Size", ">Context", "Offered at", "Assigned to")
-    return table("", columns, [_model_row(model) for model in found])
+    columns = (
+        Column("Model"),
+        Column("Status", drop=6),
+        Column("Parameters", right=True, drop=3),
+        Column("Quant.", drop=4),
+        Column("Size", right=True, drop=2),
+        Column("Context", right=True, drop=1),
+        Column("Offered at", wraps=True, drop=5),
+        Column("Assigned to", wraps=True),
+    )
+    return table(columns, [_model_row(model) for model in found])
 
 
 def _model_row(model: Model) -> tuple[str, ...]:
@@ -114,32 +127,62 @@ def _model_row(model: Model) -> tuple[str, ...]:
     )
 
 
-def suites(views: Sequence[SuiteView]) -> Table:
+def suites(views: Sequence[SuiteView]) -> Grid:
     """Suites, one a row."""
     rows = [(v.suite.name, str(v.suite.version), str(len(v.tasks)), v.suite.description) for v in views]
-    return table("", ("!Suite", ">Version", ">Tasks", "Description"), rows)
+    columns = (
+        Column("Suite"),
+        Column("Version", right=True, drop=1),
+        Column("Tasks", right=True),
+        Column("Description", wraps=True),
+    )
+    return table(columns, rows)
 
 
-def suite_tasks(view: SuiteView) -> Table:
+def suite_tasks(view: SuiteView) -> Grid:
     """The tasks of one suite."""
-    rows = [(t.id, t.difficulty, figures.number(view.weights[t.id]), t.prompt) for t in view.tasks]
+    rows = [(t.id, t.difficulty, figures.number(view.weights[t.id]), t.title or t.prompt) for t in view.tasks]
     title = f"{view.suite.title} ({view.suite.name}, version {view.suite.version})"
-    return table(title, ("!Task", "!Difficulty", ">Weight", "Prompt"), rows)
+    columns = (
+        Column("Task"),
+        Column("Difficulty"),
+        Column("Weight", right=True, drop=1),
+        Column("What it asks", cut=True, drop=2),
+    )
+    return slim(title, columns, rows, ["Weight"])
 
 
-def runs(found: Sequence[Run]) -> Table:
+def runs(found: Sequence[Run]) -> Grid:
     """Runs, newest first."""
-    columns = ("!Run", "!State", ">Done", ">Passed", ">Errors", "!Created", "Reason")
-    rows = [
-        (r.id, r.state, f"{r.done}/{r.planned}", str(r.passed), str(r.errors), r.created_at, r.reason or "")
-        for r in found
-    ]
-    return table("", columns, rows)
+    columns = (
+        Column("Run"),
+        Column("State"),
+        Column("Done", right=True),
+        Column("Passed", right=True),
+        Column("Errors", right=True),
+        Column("Created (UTC)", drop=1),
+        Column("Reason", note=True),
+    )
+    return slim("", columns, [_run_row(run) for run in found], ["Reason"])
 
 
-def jobs(found: Sequence[Job]) -> Table:
-    """The jobs of a run."""
-    columns = ("Model", "Endpoint", "Suite", "!State", ">Done", ">Passed", ">Errors", "Step or reason")
+def _run_row(run: Run) -> tuple[str, ...]:
+    made = run.created_at[:16].replace("T", " ")
+    return (run.id, run.state, f"{run.done}/{run.planned}", str(run.passed), str(run.errors), made, run.reason or "")
+
+
+def jobs(found: Sequence[Job], told: str | None = None) -> Grid:
+    """The jobs of a run; a reason that was ``told`` already is not repeated."""
+    columns = (
+        Column("Model"),
+        Column("Endpoint", drop=1),
+        Column("Suite"),
+        Column("State"),
+        Column("Done", right=True),
+        Column("Passed", right=True),
+        Column("Errors", right=True),
+        Column("Step or reason", note=True),
+    )
     rows = [
         (
             job.model,
@@ -149,16 +192,25 @@ def jobs(found: Sequence[Job]) -> Table:
             f"{job.done}/{job.planned}",
             str(job.passed),
             str(job.errors),
-            job.reason or job.step or "",
+            (job.reason if job.reason != told else None) or job.step or "",
         )
         for job in found
     ]
     return slim("", columns, rows, ["Endpoint", "Suite", "Step or reason"])
 
 
-def attempts(found: Sequence[AttemptRecord], title: str = "") -> Table:
+def attempts(found: Sequence[AttemptRecord], title: str = "") -> Grid:
     """Attempts: what was asked, how it went and why."""
-    columns = (">No", "Model", "!Task", "!Result", ">Score", "Why", ">Tokens", ">Time")
+    columns = (
+        Column("No", right=True),
+        Column("Model"),
+        Column("Task"),
+        Column("Result"),
+        Column("Score", right=True, drop=3),
+        Column("Why", note=True),
+        Column("Tokens", right=True, drop=1),
+        Column("Time", right=True, drop=2),
+    )
     return slim(title, columns, [_attempt_row(record) for record in found], ["Model"])
 
 
@@ -191,9 +243,19 @@ def why(record: AttemptRecord) -> str:
     return ": ".join(one_line(str(part), 120) for part in parts if part)
 
 
-def leaderboard(entries: Sequence[Entry], title: str) -> Table:
+def leaderboard(entries: Sequence[Entry], title: str) -> Grid:
     """Ranked rows; a range of ranks means that the intervals leave the order open."""
-    columns = ("!Rank", "Model", "Endpoint", ">Score", ">Passed", "!95 % interval", ">Tokens/s", ">TTFT", "Remarks")
+    columns = (
+        Column("Rank"),
+        Column("Model"),
+        Column("Endpoint", wraps=True, drop=5),
+        Column("Score", right=True),
+        Column("Passed", right=True, drop=3),
+        Column("95 % interval", drop=4),
+        Column("Tokens/s", right=True, drop=2),
+        Column("TTFT", right=True, drop=1),
+        Column("Remarks", note=True),
+    )
     return slim(title, columns, [_entry_row(ranked) for ranked in entries], ["Endpoint", "Remarks"])
 
 
@@ -214,10 +276,30 @@ def _entry_row(ranked: Entry) -> tuple[str, ...]:
     )
 
 
-def devices(views: Sequence[DeviceView]) -> Table:
-    """Devices with what is unknown about them."""
-    columns = ("!Device", "Name", ">Used", ">Total", ">Load", ">Temp.", ">Power", "Endpoints", "Unknown")
-    return table("", columns, [_device_row(view) for view in views])
+def devices(views: Sequence[DeviceView]) -> Iterator[RenderableType]:
+    """Devices, and below them what is unknown about them."""
+    columns = (
+        Column("Device"),
+        Column("Name", wraps=True),
+        Column("Used", right=True),
+        Column("Total", right=True),
+        Column("Load", right=True, drop=2),
+        Column("Temp.", right=True, drop=1),
+        Column("Power", right=True, drop=1),
+        Column("Endpoints", wraps=True, drop=3),
+    )
+    rows = [_device_row(view) for view in views]
+    untold = [c.name for i, c in enumerate(columns) if all(row[i] == figures.UNKNOWN for row in rows)]
+    yield slim("", columns, rows, untold)
+    for view in views:
+        unknown = told_unknown(view)
+        if unknown:
+            yield Paragraph("; ".join(unknown), label=f"Unknown of {view.device.id}: ")
+
+
+def told_unknown(view: DeviceView) -> list[str]:
+    """What is worth telling people: that there is no NVIDIA driver or card is no news to who has none."""
+    return [reason for reason in view.device.unknown if not _NO_CARD.match(reason)]
 
 
 def _device_row(view: DeviceView) -> tuple[str, ...]:
@@ -231,7 +313,6 @@ def _device_row(view: DeviceView) -> tuple[str, ...]:
         _with_unit(device.temperature_c, "°C"),
         _with_unit(device.power_w, "W"),
         ", ".join(view.endpoints),
-        "; ".join(device.unknown),
     )
 
 

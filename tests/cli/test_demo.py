@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import signal
+import socket
 from pathlib import Path
 
 import pytest
 
+from llmbench_mcp.backends.embedded.launcher import _unused
 from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.cli.client_config import client_config
 from llmbench_mcp.config import load_settings
+from llmbench_mcp.domain.errors import SetupError
 from llmbench_mcp.testing.fake_server import FakeServer
 from tests.cli.conftest import Cli
 from tests.cli.support import CLOSED_PORT_URL, finish, program, running, spawn
@@ -72,6 +75,17 @@ def test_no_server_at_the_address_is_told(cli: Cli) -> None:
 def test_an_unknown_suite_is_refused_before_anything_is_started(cli: Cli) -> None:
     said = cli("demo", "--suite", "nope", "--json")
     assert (said.code, said.json["error"]["kind"]) == (exit_codes.FAILED, "not_found")
+
+
+def test_a_port_is_only_for_serving_and_must_be_free(cli: Cli) -> None:
+    assert cli("demo", "--port", "8080").code == exit_codes.USAGE
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SetupError, match=f"Port {port} is in use"):
+            _unused(port)
+    assert _unused(port) == port
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not a model"])

@@ -2,16 +2,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.cli.checks import isolation_check
 from llmbench_mcp.testing.fake_server import FakeServer
 from tests.cli.conftest import Cli
-from tests.cli.support import running
+from tests.cli.support import program, running
 
 CHECKS = [
     "python",
     "log folder",
     "isolation",
+    "validators",
+    "backends",
     "embedded server",
     "database",
     "executor",
@@ -45,6 +49,48 @@ def test_a_silent_endpoint_is_a_warning_that_names_it(cli: Cli) -> None:
     assert said.code == exit_codes.OK
     assert "gone" in said.out
     assert "warn" in said.out
+
+
+@pytest.mark.parametrize("group", ["validators", "backends"])
+def test_a_plug_in_that_cannot_be_loaded_fails(data_dir: Path, tmp_path: Path, group: str) -> None:
+    plug_in = tmp_path / "site"
+    (plug_in / "odd-1.0.dist-info").mkdir(parents=True)
+    (plug_in / "odd.py").write_text("1 / 0", encoding="utf-8")
+    (plug_in / "odd-1.0.dist-info" / "METADATA").write_text("Name: odd\nVersion: 1.0\n", encoding="utf-8")
+    points = f"[llmbench.{group}]\nodd = odd:thing\n"
+    (plug_in / "odd-1.0.dist-info" / "entry_points.txt").write_text(points, encoding="utf-8")
+    said = program(data_dir, "doctor", "--json", PYTHONPATH=str(plug_in))
+    by_name = {check["name"]: check for check in said.json["checks"]}
+    assert (said.code, by_name[group]["state"]) == (exit_codes.FAILED, "fail")
+    assert "'odd'" in by_name[group]["found"]
+    assert "ZeroDivisionError" in by_name[group]["found"]
+
+
+def test_a_task_that_no_validator_grades_fails_by_its_file(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = tmp_path / "tasks" / "odd" / "one.md"
+    task.parent.mkdir(parents=True)
+    task.write_text("PROMPT:\nSay one.\n\nVALIDATION:\n```yaml\ntype: nonesuch\n```\n", encoding="utf-8")
+    monkeypatch.setenv("LLMBENCH_TASKS_DIR", str(tmp_path / "tasks"))
+    said = cli("doctor", "--json")
+    check = said.json["checks"][-1]
+    assert (check["name"], check["state"]) == ("suites", "fail")
+    assert str(task) in check["found"]
+    assert "nonesuch" in check["found"]
+
+
+def test_the_demos_endpoint_without_its_server_is_no_warning(cli: Cli) -> None:
+    with running(FakeServer()) as fake:
+        cli("endpoint", "add", fake.url, "--name", "demo")
+    (check,) = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "endpoints"]
+    assert (check["state"], check["found"]) == ("ok", "0 of 1 answer; stopped (demo)")
+
+
+def test_what_to_do_stands_whole_on_its_own_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = cli("doctor").out.splitlines()
+    assert "     -> Add one: llmbench-mcp endpoint add URL" in lines
 
 
 def test_weak_isolation_is_a_warning_with_what_it_means() -> None:

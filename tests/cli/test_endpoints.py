@@ -107,6 +107,12 @@ def test_a_list_says_which_servers_answer_now(cli: Cli) -> None:
     assert "not looked at" not in cli("endpoint", "list", "--no-look").out
 
 
+def test_a_new_name_for_a_known_address_renames_it(cli: Cli, server: FakeServer) -> None:
+    cli("endpoint", "add", server.url, "--name", "demo")
+    assert cli("endpoint", "add", server.url, "--name", "box").out == "Renamed demo to box.\n"
+    assert cli("endpoint", "add", server.url, "--name", "box").out.startswith("Refreshed endpoint box")
+
+
 def test_an_endpoint_can_be_removed_once(cli: Cli, server: FakeServer) -> None:
     cli("endpoint", "add", server.url, "--name", "mine")
     assert cli("endpoint", "remove", "mine", "--json").json["removed"]["name"] == "mine"

@@ -157,3 +157,10 @@ def test_a_bare_call_serves_mcp_until_stdin_ends_and_imports_no_command_line(dat
     answer = json.loads(done.stdout.splitlines()[0])
     assert answer["result"]["serverInfo"]["name"]
     assert done.stderr.splitlines()[-1] == "0 []"
+
+
+def test_an_unknown_toolset_is_a_wrong_command_line(cli: Cli) -> None:
+    said = cli("--toolsets", "cor")
+    assert said.code == exit_codes.USAGE
+    assert "'cor'" in said.err
+    assert "--toolsets" in said.err

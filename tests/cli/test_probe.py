@@ -113,3 +113,19 @@ def test_json_escapes_what_a_terminal_might_obey(cli: Cli) -> None:
     assert said.out.isascii()
     assert "\x1b" not in said.out
     assert said.json["text"] == "\x1b[2J\u202e \ufffd"
+
+
+def test_the_only_model_of_a_server_need_not_be_named(cli: Cli, server: FakeServer) -> None:
+    assert cli("endpoint", "probe", server.url, "--json").json["model"] == "alpha"
+    with running(FakeServer(["alpha", "beta"])) as fake:
+        said = cli("endpoint", "probe", fake.url)
+    assert said.code == exit_codes.FAILED
+    assert "2 models: alpha, beta" in said.err
+    assert "--model" in said.err
+
+
+def test_a_word_that_is_neither_address_nor_endpoint_is_met_with_the_names(cli: Cli, server: FakeServer) -> None:
+    cli("endpoint", "add", server.url, "--name", "box")
+    said = cli("endpoint", "probe", "bx", "--model", "alpha")
+    assert said.err == "error: There is no endpoint 'bx'.\n  Known endpoints: box.\n"
+    assert cli("endpoint", "probe", "box").code == exit_codes.OK

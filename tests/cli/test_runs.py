@@ -132,6 +132,27 @@ def test_a_model_without_assignment_is_not_run(cli: Cli, ready: FakeServer) -> N
     assert (said.code, said.json["error"]["kind"]) == (exit_codes.FAILED, "conflict")
 
 
+def test_at_80_columns_reasons_stand_below_and_nothing_is_broken(
+    cli: Cli, ready: FakeServer, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = program(data_dir, "run", "start", "--model", "[red]alpha", "--suite", SUITE, "--wait", "--json").json["run"]
+    shown = {columns: _results(cli, monkeypatch, run["id"], columns) for columns in ("80", "120")}
+    assert all(len(line) <= 80 for line in shown["80"])
+    assert any(line.startswith("    wrong_answer: ") for line in shown["80"])
+    assert any("reasoning/two_plus_two" in line for line in shown["80"])
+    assert any("failed" in line and "wrong_answer: " in line for line in shown["120"])
+    monkeypatch.setenv("COLUMNS", "80")
+    made = run["created_at"][:16].replace("T", " ")
+    listed = cli("run", "list").out
+    assert "Created (UTC)" in listed
+    assert made in listed
+
+
+def _results(cli: Cli, monkeypatch: pytest.MonkeyPatch, run_id: str, columns: str) -> list[str]:
+    monkeypatch.setenv("COLUMNS", columns)
+    return cli("run", "results", run_id).out.splitlines()
+
+
 def test_without_results_the_leaderboard_says_how_to_get_some(cli: Cli) -> None:
     assert cli("leaderboard", "--json").json == {"suites_with_results": []}
     assert "run start" in cli("leaderboard").out
@@ -165,6 +186,8 @@ def test_interrupting_the_wait_leaves_the_run_on_and_says_how_to_stop_it(
     assert "Several suites have results" in cli("leaderboard").out
     assert cli("run", "status", run["id"], "--wait", "1").code == exit_codes.RUN_NOT_CLEAN
     assert cli("run", "status", run["id"]).code == exit_codes.OK
+    assert cli("run", "status", "--wait", run["id"]).code == exit_codes.RUN_NOT_CLEAN
+    assert cli("run", "status", run["id"], "--wait", "--json").json["run"]["state"] == "cancelled"
 
 
 def test_a_run_with_errors_ends_with_its_own_exit_code(cli: Cli, ready: FakeServer, data_dir: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -57,6 +58,7 @@ class _Plan:
     model_path: Path
     alias: str
     context: int
+    port: int | None
     log_path: Path
 
 
@@ -66,22 +68,22 @@ class _PortTaken(Exception):  # a signal between two functions here, never seen 
 
 @asynccontextmanager
 async def embedded_server(
-    model_path: Path, *, alias: str, context: int = 4096, log_path: Path
+    model_path: Path, *, alias: str, context: int = 4096, port: int | None = None, log_path: Path
 ) -> AsyncIterator[EmbeddedServer]:
     """A server on that GGUF file, loaded and listening, for as long as the block lasts.
 
-    The server's log replaces ``log_path``.
+    The server's log replaces ``log_path``; ``port`` None means a free one.
 
     Raises:
         InputError: the file is no readable GGUF file.
-        SetupError: xllamacpp is not installed, or the server did not start; with its last words.
+        SetupError: xllamacpp is not installed, the port is in use, or the server did not start; with its last words.
     """
     await anyio.to_thread.run_sync(check_gguf, model_path)
     if find_spec("xllamacpp") is None:
         raise SetupError(
             "The embedded inference server needs the package xllamacpp.", "Run: pip install 'llmbench-mcp[embedded]'"
         )
-    plan = _Plan(model_path, alias, context, log_path)
+    plan = _Plan(model_path, alias, context, port, log_path)
     for _ in range(_TRIES - 1):
         try:
             async with _running(plan) as server:
@@ -95,7 +97,7 @@ async def embedded_server(
 
 @asynccontextmanager
 async def _running(plan: _Plan) -> AsyncIterator[EmbeddedServer]:
-    port = _free_port()
+    port = _free_port() if plan.port is None else _unused(plan.port)
     process = await _spawn(plan, port)
     try:
         with anyio.move_on_after(START_S) as limit:
@@ -134,7 +136,7 @@ async def _wait_until_ready(process: Process, plan: _Plan, port: int) -> None:
     if not line:
         await process.wait()
         words = await _last_words(plan)
-        if _PORT_TAKEN in words:
+        if _PORT_TAKEN in words and plan.port is None:
             raise _PortTaken
         raise SetupError(f"The embedded server did not start (exit code {process.returncode}).", words)
     listening = json.loads(line)["listening"]
@@ -191,6 +193,19 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _unused(port: int) -> int:
+    """That port. Raises SetupError when it cannot be listened at."""
+    with socket.socket() as probe:
+        if os.name == "posix":  # elsewhere it would let two listen at the same port
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
+            raise SetupError(f"Port {port} {why}.", "Choose another one.") from error
+    return port
 
 
 def _url(port: int) -> str:

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from llmbench_mcp.cli.output import console
+from llmbench_mcp.cli.run_results import _fact
+from llmbench_mcp.cli.run_view import render_run
+from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.run import Job, Run
+
+_REASON = "Nothing answers at http://127.0.0.1:8080: connection refused."
+
+
+def _job(**more: Any) -> Job:
+    return Job("job_1", "run_1", "model_1", "m", "m", "ep_1", "box", "cpu", "smoke", Sampling(), **more)
+
+
+def _shown(run: Run) -> str:
+    out = io.StringIO()
+    for part in render_run(run):
+        console(out).print(part, crop=False)
+    return out.getvalue()
+
+
+def test_a_paused_run_says_once_why() -> None:
+    jobs = (_job(state="pending", reason=_REASON), _job(state="pending", reason=_REASON))
+    shown = _shown(Run("run_1", "paused", _REASON, planned=4, jobs=jobs))
+    assert " ".join(shown.split()).count("connection refused") == 1
+    assert "run status run_1 --wait" in shown
+
+
+def test_the_reason_of_a_single_job_stands_with_it() -> None:
+    shown = _shown(Run("run_1", "failed", planned=4, jobs=(_job(state="failed", reason="no such model"),)))
+    assert shown.count("no such model") == 1
+
+
+def test_stages_are_told_as_passed_of_tried() -> None:
+    assert _fact("stages", {"base": (6, 6), "hidden": (2, 3)}) == "base 6/6, hidden 2/3"
