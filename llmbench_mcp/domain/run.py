@@ -12,7 +12,7 @@ from llmbench_mcp.domain.task import Task
 RunState = Literal["queued", "running", "paused", "completed", "cancelled", "failed"]
 JobState = Literal["pending", "loading", "running", "done", "blocked", "failed", "cancelled"]
 
-ACTIVE_RUN_STATES: tuple[RunState, ...] = ("queued", "running", "paused")
+
 OPEN_JOB_STATES: tuple[JobState, ...] = ("pending", "loading", "running")
 
 
@@ -110,14 +110,3 @@ class Run:
     def is_over(self) -> bool:
         """Whether nothing more will happen by itself."""
         return self.state in ("completed", "cancelled", "failed")
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened to a run; ``seq`` grows without gaps being promised."""
-
-    seq: int
-    at: str
-    run_id: str
-    kind: str
-    data: Mapping[str, Any] = field(default_factory=dict)

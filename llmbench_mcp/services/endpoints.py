@@ -15,7 +15,7 @@ from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.endpoint import Endpoint, Resident, ServerInfo
 from llmbench_mcp.domain.errors import ConflictError, EndpointError, EndpointTimeout, InputError, NotFoundError
 from llmbench_mcp.domain.ids import endpoint_id
-from llmbench_mcp.domain.ports import BackendFactory, CredentialChecker, DeviceReader
+from llmbench_mcp.domain.ports import Backend, BackendFactory, CredentialChecker, DeviceReader
 from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.store.endpoints import EndpointStore
 
@@ -250,6 +250,22 @@ class Endpoints:
 
     async def probe(self, where: str, request: ChatRequest, credential_ref: str | None = None) -> Completion:
         """Ask one question of a server that need not be known. Raises InputError or EndpointError."""
+        backend = await self._open_any(where, credential_ref)
+        limits = (self._settings.total_timeout_s, self._settings.stall_timeout_s)
+        try:
+            return await backend.chat(request, total_s=limits[0], stall_s=limits[1])
+        finally:
+            await backend.aclose()
+
+    async def offered(self, where: str, credential_ref: str | None = None) -> list[str]:
+        """Names of the models of a server that need not be known. Raises InputError or EndpointError."""
+        backend = await self._open_any(where, credential_ref)
+        try:
+            return sorted(model.served_name for model in await backend.list_models())
+        finally:
+            await backend.aclose()
+
+    async def _open_any(self, where: str, credential_ref: str | None) -> Backend:
         if credential_ref is not None:
             self._check_credential(credential_ref, False)
         known = await self._store.find(where) or await self._store.find(parse_address(where).base)
@@ -257,12 +273,7 @@ class Endpoints:
             url = parse_address(where).base
             info = await self._backends.detect(url, credential_ref)
             known = Endpoint("probe", "probe", url, info.backend)
-        backend = self._backends.open(replace(known, credential_ref=credential_ref or known.credential_ref))
-        limits = (self._settings.total_timeout_s, self._settings.stall_timeout_s)
-        try:
-            return await backend.chat(request, total_s=limits[0], stall_s=limits[1])
-        finally:
-            await backend.aclose()
+        return self._backends.open(replace(known, credential_ref=credential_ref or known.credential_ref))
 
 
 async def _resolve(address: Address) -> list[str]:

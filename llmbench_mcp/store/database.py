@@ -60,9 +60,8 @@ class Database:
                         raise LeaseLost(f"Another process took over the {fence[0]} lease.")
                     yield transaction
                     await self._finish("commit")
-                except BaseException:
-                    await self._finish("rollback")
-                    raise
+                finally:
+                    await self._finish("rollback")  # nothing is left to roll back after a commit
 
     async def _begin(self) -> None:
         # Shielded: a BEGIN that lands after its caller was cancelled would leave a transaction nobody ends.
@@ -119,14 +118,10 @@ async def open_database(path: Path) -> AsyncIterator[Database]:
         # Shielded: a connection given up half open would leave its thread behind.
         with anyio.CancelScope(shield=True):
             await connection
-        try:
-            connection.row_factory = sqlite3.Row
-            await _prepare(connection, path)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await connection.close()
-            raise
     try:
+        connection.row_factory = sqlite3.Row
+        with mapped_errors(path):
+            await _prepare(connection, path)
         yield Database(connection, path)
     finally:
         with anyio.CancelScope(shield=True):

@@ -27,6 +27,8 @@ class EndpointStore:
     async def insert(self, endpoint: Endpoint) -> None:
         """Store a new one, seen now. Raises ConflictError when its name or URL is taken."""
         async with self._database.transaction() as transaction:
+            if await transaction.all("endpoint_by_key", endpoint.id):
+                raise ConflictError(f"{endpoint.url} is an endpoint already.", "See endpoint_list (endpoint list).")
             await _check_free(transaction, endpoint)
             e = endpoint
             facts = (e.id, e.name, e.url, e.backend, e.device, e.credential_ref, e.concurrency, e.evict)

@@ -52,9 +52,9 @@ def migrate(connection: sqlite3.Connection, path: Path) -> int:
     try:
         done = _apply(connection, _version(connection))
         connection.execute("commit")
-    except BaseException:
-        connection.execute("rollback")
-        raise
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
     return done
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llmbench_mcp.domain.errors import ConflictError
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import Event, Job, PlannedJob, Run, RunPlan
+from llmbench_mcp.domain.run import Job, PlannedJob, Run, RunPlan
 from llmbench_mcp.store.codec import dump, dump_sampling, dump_task, load_sampling, request_facts, short_hash
 from llmbench_mcp.store.database import Database, Row, Transaction
 
@@ -20,11 +19,6 @@ class RunStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-
-    async def find_by_key(self, key: str) -> str | None:
-        """The run made under that idempotency key."""
-        row = await self._database.one("run_by_idempotency_key", key)
-        return row["id"] if row else None
 
     async def create(self, plan: RunPlan, served_names: dict[str, str], labels: dict[str, tuple[str, str, str]]) -> str:
         """Write run, jobs and attempts in one transaction; returns the run's id.
@@ -111,16 +105,6 @@ class RunStore:
             working = await transaction.one("run_jobs_at_work", run_id)
             if not executor_alive or not (working and working["n"]):
                 await end_cancelled(transaction, run_id, self._clock.utc_now())
-
-    async def last_event(self, run_id: str) -> int:
-        """The sequence number of the run's newest event, 0 before any."""
-        row = await self._database.one("event_last", run_id)
-        return int(row["seq"]) if row else 0
-
-    async def events_after(self, run_id: str, seq: int) -> list[Event]:
-        """Up to 200 events newer than ``seq``, oldest first."""
-        rows = await self._database.all("events_after", run_id, seq)
-        return [Event(r["seq"], r["at"], r["run_id"], r["kind"], json.loads(r["data"])) for r in rows]
 
 
 async def end_cancelled(transaction: Transaction, run_id: str, now: str) -> None:

@@ -3,12 +3,15 @@
 ::
 
     class TestMine(BackendContract):
-        def server(self, script=None): return FakeServer(script=script)
-        def backend(self, server): return MyBackend(...)
+        @abstractmethod
+    def server(self, script=None): return FakeServer(script=script)
+        @abstractmethod
+    def backend(self, server): return MyBackend(...)
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -30,16 +33,16 @@ from llmbench_mcp.testing.fake_server import CHAT, FakeServer, Script
 from llmbench_mcp.testing.replies import DONE, Cut, Gate, Reply, chunk, error_reply, streamed, text_reply
 
 
-class BackendContract:
+class BackendContract(ABC):
     """Inherit, give the two factories, and every test below runs. The fake must offer a model named ``m``."""
 
+    @abstractmethod
     def server(self, script: Script | None = None) -> FakeServer:
         """A fake of the server this backend is for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def backend(self, server: FakeServer) -> Backend:
         """The backend under test, pointed at the fake."""
-        raise NotImplementedError
 
     @asynccontextmanager
     async def opened(self, script: Script | None = None) -> AsyncIterator[tuple[FakeServer, Backend]]:

@@ -42,6 +42,8 @@ class ScriptedServer:
     asked: Counter[str] = field(default_factory=Counter)
     loads: list[str] = field(default_factory=list)
     unloads: list[str] = field(default_factory=list)
+    limits: list[tuple[float, float]] = field(default_factory=list)
+    credentials: list[str | None] = field(default_factory=list)
 
 
 class ScriptedBackend:
@@ -89,6 +91,8 @@ class ScriptedBackend:
         self._check_up()
         if request.model not in [model.served_name for model in self._server.models]:
             raise ModelNotAvailable(f"There is no model {request.model!r}.")
+        self._server.limits.append((total_s, stall_s))
+        self._server.credentials.append(self.endpoint.credential_ref)
         if request.prompt == WARM_UP:
             await self._warm_up(request)
             return completion("Hello")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 
 import pytest
@@ -61,8 +62,10 @@ async def test_an_ipv6_address_works_and_is_shown_with_brackets() -> None:
     async with FakeServer() as server:
         try:
             await server.listen_v6()
-        except OSError:
-            pytest.skip("no IPv6 on this machine")
+        except OSError as error:
+            if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                raise
+            pytest.skip("this machine has no IPv6 loopback address")
         await works(EntryPointBackends(), f"http://[::1]:{server.port}/v1")
         server.routes["GET /v1/models"] = lambda request: error_reply(500, "boom")
         with pytest.raises(Exception, match=rf"http://\[::1\]:{server.port} ") as caught:

@@ -232,3 +232,26 @@ async def test_an_endpoint_added_again_takes_up_its_models_and_results(tmp_path:
         found, _ = await app.models.page(ModelFilter(text="m"))
     assert [model.status for model in found] == ["active"]
     assert [(entry.row.endpoint, entry.row.runs) for entry in board.entries] == [("again", 2)]
+
+
+async def test_a_probe_uses_the_credential_it_was_given_and_not_the_stored_one(tmp_path: Path) -> None:
+    box = server("m", answer=right)
+    async with opened(tmp_path, {URL: box}, check_credential=lambda ref, by_agent: None) as app:
+        await app.endpoints.add(NewEndpoint(URL, "box", credential_ref="env:STORED"))
+        for given in (None, "env:GIVEN"):
+            await app.endpoints.probe("box", ChatRequest("m", "Question 1"), given)
+    assert box.credentials == ["env:STORED", "env:GIVEN"]
+
+
+async def test_one_address_added_several_times_at_once_is_one_endpoint(tmp_path: Path) -> None:
+    added: list[bool] = []
+    async with opened(tmp_path, {URL: server("m")}) as app:
+
+        async def add() -> None:
+            added.append((await app.endpoints.add(NewEndpoint(URL, "box")))[1])
+
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(add)
+        assert len(await app.endpoints.views()) == 1
+    assert sorted(added) == [False, False, False, True]

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 
 from llmbench_mcp.domain.chat import ChatRequest, Completion
-from llmbench_mcp.domain.errors import ProtocolError
+from llmbench_mcp.domain.errors import EndpointTimeout, ProtocolError
 from llmbench_mcp.domain.run import RunRequest
 from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.testing.scripted import completion
@@ -85,3 +85,16 @@ async def test_an_answer_under_another_name_is_recorded_and_said(tmp_path: Path)
     assert run.jobs[0].residency == "unverified: the server answered as 'totally-other'"
     assert run.reason == "'m' was asked and 'totally-other' answered"
     assert attempt.facts["answered_as"] == "totally-other"
+
+
+async def test_a_model_that_gives_no_first_token_in_time_is_named_with_the_setting(tmp_path: Path) -> None:
+    box = server("m", answer=right, warm_up_error=EndpointTimeout("silence"))
+    write_suite(tmp_path, 1)
+    async with opened(tmp_path, {URL: box}, load_timeout_s=7.0) as app, working(app):
+        await assigned(app, URL)
+        run_id = (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id
+        await until(lambda: is_in_state(app, run_id, "paused"))
+        reason = (await app.runs.get(run_id)).reason or ""
+    assert "no first token within 7 s" in reason
+    assert "LLMBENCH_LOAD_TIMEOUT_S" in reason
+    assert box.limits[0] == (7.0, 7.0)

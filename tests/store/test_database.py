@@ -15,7 +15,7 @@ from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.leases import LeaseStore
 from llmbench_mcp.store.migrate import latest_version, migrate, migrations
 from llmbench_mcp.store.sql import named_queries, statements
-from llmbench_mcp.testing.clock import FastClock
+from llmbench_mcp.testing.clocks import FastClock
 
 OLD_DATA = Path(__file__).parent / "data"
 

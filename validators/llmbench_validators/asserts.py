@@ -137,7 +137,7 @@ def _prepare(setup_code: str, names: dict[str, Any]) -> None:
         exec(_compiled(setup_code), names)  # noqa: S102 - the task's own code, see the module's words
     except ValidationSpecError:
         raise
-    except Exception as exc:
+    except Exception as exc:  # the task's own code: whatever it raises is the task's fault, not the answer's
         raise ValidationSpecError(f"setup_code fails: {type(exc).__name__}: {exc}") from exc
 
 

@@ -7,6 +7,7 @@ import socket
 import types
 from collections import deque
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from llmbench_validators.session import Candidate, CandidateFailed, Reply, Zygote
@@ -66,15 +67,14 @@ class Runner:
         candidate.limit(job["timeout_s"])
         imports = [code for line in job["imports"] if (code := _compiled_import(line)) is not None]
         program = {"code": self._code or job["code"], "function": job["function"], "imports": imports}
-        try:
-            candidate.load(program, list(self._announced))
-        except CandidateFailed as exc:
-            self._unloadable = exc
-            candidate.end()
-            raise
-        except BaseException:
-            candidate.end()
-            raise
+        with ExitStack() as unless_loaded:
+            unless_loaded.callback(candidate.end)
+            try:
+                candidate.load(program, list(self._announced))
+            except CandidateFailed as exc:
+                self._unloadable = exc
+                raise
+            unless_loaded.pop_all()
         self.note = candidate.note
         return candidate
 

@@ -47,9 +47,6 @@ set model_id = excluded.model_id, present = 1, last_seen = excluded.last_seen;
 -- name: home_gone
 update homes set present = 0 where endpoint_id = $1 and served_name = $2;
 
--- name: home_delete
-delete from homes where endpoint_id = $1 and served_name = $2;
-
 -- name: model_homes_left
 select count(*) as n from homes where model_id = $1 and present = 1;
 

@@ -97,13 +97,6 @@ select sum(case when state = 'done' then 1 else 0 end) as done,
        count(*) as planned
 from attempts where run_id = $1;
 
--- name: runs_totals
-select run_id, sum(case when state = 'done' then 1 else 0 end) as done,
-       sum(case when state = 'error' then 1 else 0 end) as errors,
-       sum(case when passed = 1 then 1 else 0 end) as passed,
-       count(*) as planned
-from attempts group by run_id;
-
 -- name: job_state
 update jobs set state = $2, reason = $3, step = $4 where id = $1 and state in ('pending', 'loading', 'running');
 
@@ -140,9 +133,3 @@ update runs set interrupted = interrupted + 1 where id = $1;
 
 -- name: event_insert
 insert into events (at, run_id, kind, data) values ($1, $2, $3, $4);
-
--- name: events_after
-select * from events where run_id = $1 and seq > $2 order by seq limit 200;
-
--- name: event_last
-select coalesce(max(seq), 0) as seq from events where run_id = $1;
