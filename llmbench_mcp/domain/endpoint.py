@@ -34,11 +34,19 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A model loaded in an endpoint's memory now, as the server reports it; bytes or None."""
+    """A model loaded in an endpoint's memory now, as the server reports it; None where it does not say.
+
+    ``memory_bytes`` is all it takes, ``device_bytes`` the part of it on the device: less means that some
+    layers run on the CPU. ``context_length`` is the context in force, in tokens.
+    """
 
     served_name: str
     instance_id: str | None = None
     memory_bytes: int | None = None
+    device_bytes: int | None = None
+    digest: str | None = None
+    context_length: int | None = None
+    expires_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,11 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True)
 class OfferedModel:
-    """One model in a server's list. None means the server does not say."""
+    """One model in a server's list. None means the server does not say.
+
+    ``remote`` models run on somebody else's machine and take no memory here. ``guessed`` names the fields
+    that were read out of the model's name because the server is silent about them.
+    """
 
     served_name: str
     digest: str | None = None
@@ -64,4 +76,6 @@ class OfferedModel:
     size_bytes: int | None = None
     context_length: int | None = None
     capabilities: tuple[str, ...] = ()
+    remote: bool = False
+    guessed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=())
