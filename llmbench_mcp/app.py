@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.clock import SystemClock
 from llmbench_mcp.domain.ports import BackendFactory, Clock, CredentialChecker, DeviceReader
+from llmbench_mcp.engine import residency
 from llmbench_mcp.engine.executor import Executor, Parts
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.services.devices import Devices
@@ -25,6 +26,7 @@ from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.leaderboard import LeaderboardStore
 from llmbench_mcp.store.leases import LeaseStore
 from llmbench_mcp.store.models import ModelStore
+from llmbench_mcp.store.residency import ResidencyStore
 from llmbench_mcp.store.runs import RunStore
 
 
@@ -90,7 +92,15 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
         executors = Executors(lease_store, settings, outside.spawns_executors)
         planner = Planner(models, endpoints, suites, outside.backends, grader)
         run_store = RunStore(database, outside.clock)
-        parts = Parts(database, lease_store, endpoint_store, model_store, outside.backends, grader, settings)
+        rooms = residency.Parts(
+            outside.clock,
+            outside.backends,
+            endpoint_store,
+            outside.devices,
+            ResidencyStore(database, outside.clock),
+            settings,
+        )
+        parts = Parts(database, lease_store, model_store, grader, rooms)
         yield App(
             settings=settings,
             endpoints=endpoints,

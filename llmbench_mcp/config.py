@@ -23,6 +23,7 @@ _RANGES = {
     "total_timeout_s": (1, 86_400),
     "stall_timeout_s": (1, 86_400),
     "load_timeout_s": (1, 86_400),
+    "release_wait_s": (0.1, 3600),
     "max_tokens": (1, 1_000_000),
     "outage_limit_s": (1, 10_000_000),
     "breaker_errors": (1, 1000),
@@ -61,6 +62,10 @@ class Settings:
     total_timeout_s: float = 600.0
     stall_timeout_s: float = 120.0
     load_timeout_s: float = 300.0
+    release_wait_s: float = 30.0
+    device_budgets: str = ""
+    co_residency: bool = False
+    partial_offload: bool = False
     max_tokens: int = 2048
     outage_limit_s: float = 3600.0
     breaker_errors: int = 3

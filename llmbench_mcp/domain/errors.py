@@ -6,6 +6,7 @@
     ├── InputError                  fix the argument and call again
     │   ├── NotFoundError           pick one of the names offered
     │   ├── ConflictError           something with that name is there already, or the state forbids it
+    │   │   └── DeviceBusy          wait for, or cancel, the work on that device
     │   └── TaskFormatError         mend the task or suite file at the line named
     ├── EndpointError               about one inference server
     │   ├── UnreachableError        start the server or mend the address
@@ -16,6 +17,8 @@
     │   ├── IncompatibleError       the model or server cannot do this (no chat template, no such capability)
     │   ├── PromptTooLong           enlarge the context or shorten the prompt
     │   ├── IdentityError           another model answered than the one asked
+    │   ├── DoesNotFit              free the device's memory or choose a smaller model
+    │   ├── StillHeld               unload by hand what did not leave
     │   ├── ServerFault             5xx or a broken answer; may pass
     │   └── ProtocolError           what answered is not an inference server (HTML, no JSON, empty stream)
     ├── StorageError                free the disk or mend the permissions
@@ -70,6 +73,10 @@ class ConflictError(InputError):
     """The present state forbids the request."""
 
     word = "conflict"
+
+
+class DeviceBusy(ConflictError):
+    """Another process works on the device."""
 
 
 class TaskFormatError(InputError):
@@ -128,6 +135,16 @@ class IdentityError(EndpointError):
     """The server answered under another model's name."""
 
     word = "invalid_identity"
+
+
+class DoesNotFit(EndpointError):
+    """The model needs more memory than the device has to give."""
+
+    word = "not_available"
+
+
+class StillHeld(EndpointError):
+    """A model that was asked to leave still holds its memory: loading on top of it is refused."""
 
 
 class ServerFault(EndpointError):

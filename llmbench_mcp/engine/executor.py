@@ -13,15 +13,17 @@ from anyio.abc import TaskGroup
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.attempt import Where
 from llmbench_mcp.domain.clock import boot_id, host_name
-from llmbench_mcp.domain.errors import BenchError, LeaseLost, StorageError
-from llmbench_mcp.domain.ports import BackendFactory, Clock
+from llmbench_mcp.domain.endpoint import Endpoint
+from llmbench_mcp.domain.errors import BenchError, DeviceBusy, LeaseLost, StorageError
+from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.domain.run import Job
+from llmbench_mcp.engine import residency
+from llmbench_mcp.engine.device_lock import device_lock
 from llmbench_mcp.engine.job import JobWorker, OutageError, Tools
-from llmbench_mcp.engine.residency import Residency
-from llmbench_mcp.engine.scheduler import Held, Loaded, next_jobs
+from llmbench_mcp.engine.scheduler import Held, Loaded, lane, next_jobs
+from llmbench_mcp.engine.tidy import tidy
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.store.database import Database
-from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.leases import Lease, LeaseStore
 from llmbench_mcp.store.models import ModelStore
 from llmbench_mcp.store.work import WorkStore
@@ -38,11 +40,14 @@ class Parts:
 
     database: Database
     leases: LeaseStore
-    endpoints: EndpointStore
     models: ModelStore
-    backends: BackendFactory
     grader: Grader
-    settings: Settings
+    residency: residency.Parts
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.residency.settings
 
 
 @dataclass(slots=True)
@@ -61,6 +66,8 @@ class _State:
     wait_until: dict[str, float] = field(default_factory=dict)
     outages: dict[str, int] = field(default_factory=dict)
     idle_since: float | None = None
+    tidying: bool = False
+    tidied: bool = False
 
 
 class Executor:
@@ -71,7 +78,6 @@ class Executor:
         self._clock = clock
         self._scope = scope
         self._state = _State()
-        self._residency = Residency(clock, parts.settings.load_timeout_s)
         self._draining = False
 
     def drain(self) -> None:
@@ -138,7 +144,19 @@ class Executor:
             scope = anyio.CancelScope()
             self._state.active[job.id] = _Active(job, scope)
             group.start_soon(self._work_on, job, work, scope)
+        if not jobs and not self._state.active and not self._state.tidied:
+            self._state.tidied = self._state.tidying = True
+            group.start_soon(self._tidy)
         return await self._is_idle(lease, bool(jobs), idle_exit_s)
+
+    async def _tidy(self) -> None:
+        """Nothing is wanted any more: what cancelled and failed jobs left loaded is unloaded."""
+        try:
+            await tidy(self._parts.residency, self._parts.leases)
+        except StorageError as error:
+            log.error("what is loaded could not be looked up: %s", error)
+        finally:
+            self._state.tidying = False
 
     def _stop_what_is_over(self, jobs: list[Job]) -> None:
         """A job at work that is open no more was cancelled, or has just ended: its work stops."""
@@ -149,13 +167,14 @@ class Executor:
 
     def _picks(self, jobs: list[Job]) -> list[Job]:
         state, now = self._state, self._clock.monotonic()
-        busy = {active.job.device for active in state.active.values()}
+        busy = {lane(active.job) for active in state.active.values()}
         waiting = {job_id for job_id, until in state.wait_until.items() if until > now}
         return next_jobs(jobs, busy, state.loaded, Held(waiting, state.outages), self._clock.utc_now())
 
     async def _is_idle(self, lease: Lease, has_jobs: bool, idle_exit_s: float) -> bool:
-        if has_jobs or self._state.active:
+        if has_jobs or self._state.active or self._state.tidying:
             self._state.idle_since = None
+            self._state.tidied = self._state.tidied and not has_jobs
             return False
         now = self._clock.monotonic()
         if self._state.idle_since is None:
@@ -194,6 +213,8 @@ class Executor:
             await self._postpone(job, work, _leaf(group))
         except* LeaseLost:
             raise
+        except* DeviceBusy:
+            self._hold_back(job, 1.0)
         except* StorageError as group:
             log.error("job %s: %s", job.id, _leaf(group))
             self._hold_back(job, 10.0)
@@ -205,18 +226,26 @@ class Executor:
             await work.job_ended(job, "failed", reason, "validator_error")
 
     async def _run_job(self, job: Job, work: WorkStore) -> None:
-        endpoint = await self._parts.endpoints.find(job.endpoint_id)
+        endpoint = await self._parts.residency.endpoints.find(job.endpoint_id)
         if endpoint is None:
             await work.job_ended(job, "failed", f"endpoint {job.endpoint} was removed", "not_available")
             return
         await work.reset_job(job)
-        backend = self._parts.backends.open(endpoint)
-        parts = self._parts
-        tools = Tools(work, parts.models, parts.grader, self._residency, parts.settings, self._clock)
-        where = Where(host_name(), boot_id(), job.device, work.owner)
+        ttl_s = self._parts.settings.lease_s
+        async with device_lock(self._parts.leases, self._clock, job.device, job.endpoint_id, ttl_s) as lease:
+            room = residency.Residency(self._parts.residency, lease)
+            await self._worked(
+                job,
+                endpoint,
+                Tools(work, self._parts.models, self._parts.grader, room, self._parts.settings, self._clock),
+            )
+
+    async def _worked(self, job: Job, endpoint: Endpoint, tools: Tools) -> None:
+        backend = self._parts.residency.backends.open(endpoint)
+        where = Where(host_name(), boot_id(), job.device, tools.work.owner)
         worker = JobWorker(tools, backend, endpoint, job, where)
         self._state.active[job.id].worker = worker
-        self._state.loaded[job.device] = Loaded(job.endpoint_id, job.served_name)
+        self._state.loaded[lane(job)] = Loaded(job.endpoint_id, job.served_name)
         try:
             await worker.run()
         finally:

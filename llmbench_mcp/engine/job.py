@@ -13,12 +13,14 @@ from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt, Where
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import (
     AuthError,
+    DoesNotFit,
     EndpointError,
     IdentityError,
     IncompatibleError,
     ModelNotAvailable,
     PromptTooLong,
     ProtocolError,
+    StillHeld,
     UnreachableError,
 )
 from llmbench_mcp.domain.model import ModelStatus
@@ -26,7 +28,7 @@ from llmbench_mcp.domain.ports import Backend, Clock
 from llmbench_mcp.domain.run import Job, JobState
 from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.engine.attempt import Asked, Asker, Limits, chat_request, grade
-from llmbench_mcp.engine.residency import Ready, Residency, StillHeldError
+from llmbench_mcp.engine.residency import Place, Ready, Residency
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.store.models import ModelStore
 from llmbench_mcp.store.work import WorkStore
@@ -105,9 +107,9 @@ class JobWorker:
         work, job = self._tools.work, self._job
         self.loading = True
         try:
-            return await self._tools.residency.prepare(self._backend, self._endpoint, job.served_name)
-        except StillHeldError as error:
-            await work.job_ended(job, "blocked", str(error), "provider_error")
+            return await self._tools.residency.prepare(await self._place())
+        except (StillHeld, DoesNotFit) as error:
+            await work.job_ended(job, "blocked", str(error), error.word)
         except ProtocolError as error:
             await work.job_ended(job, "failed", str(error), error.word)
         except EndpointError as error:
@@ -116,9 +118,14 @@ class JobWorker:
             self.loading = False
         return None
 
+    async def _place(self) -> Place:
+        model = next((one for one in await self._tools.models.all() if one.id == self._job.model_id), None)
+        size, digest = (model.size_bytes, model.digest) if model else (None, None)
+        return Place(self._backend, self._job.served_name, size, digest, self._job.keep_loaded)
+
     async def _finish(self) -> None:
         if not self._job.keep_loaded and not await self._is_wanted_again():
-            await self._tools.residency.release(self._backend, self._endpoint, self._job.served_name)
+            await self._tools.residency.release(self._backend, self._job.served_name)
         if self._retried:
             await self._tools.models.set_status(self._job.model_id, "unstable", "answered only after retries")
         remark = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from llmbench_mcp.domain.run import Job
+from llmbench_mcp.engine.placement import HOSTED
 
 AGE_S = 600.0
 """Seconds of waiting that are worth one step of priority, so that nothing waits for ever."""
@@ -38,16 +39,21 @@ def next_jobs(
 
     Args:
         jobs: open jobs; of equals the first goes first.
-        busy: devices at work.
-        loaded: by device, the model it ran last; its jobs go first so that each model is loaded once.
+        busy: lanes at work.
+        loaded: by lane, the model it ran last; its jobs go first so that each model is loaded once.
         held: what outages hold back.
         now: UTC time, ISO 8601.
     """
     by_device: dict[str, list[Job]] = {}
     for job in jobs:
-        if job.device not in busy and job.id not in held.waiting:
-            by_device.setdefault(job.device, []).append(job)
+        if lane(job) not in busy and job.id not in held.waiting:
+            by_device.setdefault(lane(job), []).append(job)
     return [_best(_sound(candidates, held), loaded.get(device), now) for device, candidates in by_device.items()]
+
+
+def lane(job: Job) -> str:
+    """What one job at a time uses: its device; hosted servers share none, so each is a lane of its own."""
+    return job.device if job.device != HOSTED else f"{HOSTED} {job.endpoint_id}"
 
 
 def _sound(candidates: list[Job], held: Held) -> list[Job]:
