@@ -18,6 +18,7 @@ from llmbench_mcp.services.executors import SCOPE, Executors
 from llmbench_mcp.services.leaderboard import Leaderboards
 from llmbench_mcp.services.models import Models
 from llmbench_mcp.services.planning import Planner
+from llmbench_mcp.services.residencies import Residencies
 from llmbench_mcp.services.runs import Runs
 from llmbench_mcp.services.suites import CatalogView, Suites
 from llmbench_mcp.store.attempts import AttemptStore
@@ -41,6 +42,7 @@ class App:
     runs: Runs
     leaderboards: Leaderboards
     devices: Devices
+    residencies: Residencies
     executors: Executors
     executor: Executor
     """The executor of this data directory; only ``executor run`` runs it."""
@@ -109,6 +111,7 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
             runs=Runs(run_store, AttemptStore(database), planner, executors, settings, outside.clock),
             leaderboards=Leaderboards(LeaderboardStore(database), suites),
             devices=Devices(outside.devices, endpoint_store),
+            residencies=Residencies(rooms, lease_store, endpoints, models),
             executors=executors,
             executor=Executor(parts, outside.clock, SCOPE),
         )

@@ -19,6 +19,7 @@ from llmbench_mcp.cli import (
     leaderboard,
     models,
     probe,
+    residency,
     runs,
     score,
     suites,
@@ -76,8 +77,12 @@ def build() -> typer.Typer:
     work = _typer("The background process that does the work.")
     for name, command in executor.COMMANDS.items():
         work.command(name, epilog=_ANYWHERE)(command)
+    memory = _typer("What servers have loaded: list, load, unload.")
+    for name, command in residency.COMMANDS.items():
+        memory.command(name, epilog=_ANYWHERE)(command)
     root.add_typer(endpoint, name="endpoint")
     _add_models(root)
+    root.add_typer(memory, name="residency")
     root.add_typer(run, name="run")
     root.command("leaderboard", epilog=_ANYWHERE)(leaderboard.leaderboard)
     root.command("gpu", epilog=_ANYWHERE)(devices.gpu)

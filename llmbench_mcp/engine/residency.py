@@ -12,6 +12,7 @@ from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.chat import ChatRequest, Sampling
 from llmbench_mcp.domain.endpoint import Endpoint, Resident
 from llmbench_mcp.domain.errors import (
+    ConflictError,
     EndpointError,
     EndpointTimeout,
     IdentityError,
@@ -275,6 +276,23 @@ class Residency:
             return
         if not residents:
             await self._parts.store.forget(self._lease, endpoint.id, served_name)
+
+    async def unload_by_hand(self, backend: Backend, served_name: str) -> str:
+        """Unload it whoever loaded it; returns ``verified``, with any doubt.
+
+        Raises:
+            ConflictError: it is not loaded, or the server cannot unload.
+            StillHeld: it does not leave.
+        """
+        if not (await backend.inspect()).can_unload:
+            raise ConflictError(f"{backend.endpoint.name} cannot unload models.", "Stop that server instead.")
+        residents = [one for one in await backend.residents() or () if one.served_name == served_name]
+        if not residents:
+            raise ConflictError(f"{served_name!r} is not loaded on {backend.endpoint.name}.", "See model_residency.")
+        notes = _Notes()
+        for resident in residents:
+            await self._evict(Occupant(backend, resident, own=True), notes)
+        return _label(True, notes.doubts)
 
 
 async def _asked(backend: Backend) -> Sequence[Resident] | None:

@@ -17,11 +17,27 @@ def slim_input(schema: Schema) -> Schema:
 
 
 def slim_output(schema: Schema | None) -> Schema | None:
-    """A result schema without generated titles, defaults and class docstrings, its parts written in place."""
+    """A result schema without generated titles, defaults and class docstrings, its parts written in place.
+
+    In rows of lists a field without a type is text, and which of them are always there is not said.
+    """
     if schema is None:
         return None
     root = {key: value for key, value in schema.items() if key != "description"}
-    return _slim(root, schema.get("$defs", {}), drop=("default",))
+    slim = _slim(root, schema.get("$defs", {}), drop=("default",))
+    return slim | {"properties": {name: _terse_rows(field) for name, field in slim["properties"].items()}}
+
+
+def _terse_rows(field: Schema) -> Schema:
+    items = field.get("items")
+    if not isinstance(items, dict) or "properties" not in items:
+        return field
+    rows = {name: _terse_rows(_untyped_text(item)) for name, item in items["properties"].items()}
+    return field | {"items": {**_without(items, "required"), "properties": rows}}
+
+
+def _untyped_text(item: Schema) -> Schema:
+    return _without(item, "type") if item.get("type") == "string" else item
 
 
 def _slim(node: Schema, parts: Mapping[str, Schema], drop: tuple[str, ...] = ()) -> Schema:
