@@ -100,6 +100,7 @@ class Run:
     done: int = 0
     errors: int = 0
     passed: int = 0
+    tokens: int = 0
     interrupted: int = 0
     jobs: tuple[Job, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)

@@ -71,20 +71,15 @@ class RunStore:
             return None
         jobs = tuple(job_of(job) for job in await self._database.all("run_jobs", run_id))
         failures = {r["failure"]: r["n"] for r in await self._database.all("run_failures", run_id)}
-        pace = await self._database.one("run_pace", run_id)
         totals = await self._database.one("run_totals", run_id)
-        mean_s = pace["mean_s"] if pace else None
-        return _run(row, totals, jobs, failures, mean_s)
+        assert totals is not None, "sums give one row"
+        return _run(row, totals, jobs, failures, totals["mean_s"])
 
     async def page(self, limit: int, offset: int) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""
         rows = await self._database.all("runs_page", limit, offset)
         count = await self._database.one("runs_count")
-        runs = []
-        for row in rows:
-            totals = await self._database.one("run_totals", row["id"])
-            runs.append(_run(row, totals, (), {}, None))
-        return runs, count["n"] if count else 0
+        return [_run(row, row, (), {}, None) for row in rows], count["n"] if count else 0
 
     async def has_unfinished(self) -> bool:
         """Whether any run still wants an executor."""
@@ -164,17 +159,15 @@ def job_of(row: Row) -> Job:
     names = ("id", "run_id", "model_id", "served_name", "endpoint_id", "device", "suite", "state", "reason")
     more = ("priority", "planned", "load_s", "residency", "step", "interrupted", "created_at")
     facts = {name: row[name] for name in names + more}
-    counts: dict[str, Any] = {name: row[name] or 0 for name in ("done", "errors", "passed")}
+    counts: dict[str, Any] = {name: row[name] for name in ("done", "errors", "passed")}
     labels = {"model": row["model_name"], "endpoint": row["endpoint_name"]}
     sampling = load_sampling(row["sampling"])
     return Job(**facts, **counts, **labels, sampling=sampling, keep_loaded=bool(row["keep_loaded"]))
 
 
-def _run(row: Row, totals: Row | None, jobs: Sequence[Job], failures: dict[str, int], mean_s: float | None) -> Run:
+def _run(row: Row, totals: Row, jobs: Sequence[Job], failures: dict[str, int], mean_s: float | None) -> Run:
     names = ("id", "state", "reason", "created_at", "started_at", "finished_at", "interrupted")
-    counts: dict[str, Any] = {
-        name: (totals[name] or 0 if totals else 0) for name in ("planned", "done", "errors", "passed")
-    }
+    counts: dict[str, Any] = {name: totals[name] for name in ("planned", "done", "errors", "passed", "tokens")}
     left = counts["planned"] - counts["done"] - counts["errors"]
     running = row["state"] in ("queued", "running", "paused")
     eta = round(left * mean_s, 1) if mean_s is not None and running else None

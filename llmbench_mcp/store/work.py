@@ -13,6 +13,7 @@ from llmbench_mcp.store.codec import load_task
 from llmbench_mcp.store.database import Database, Transaction
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
+from llmbench_mcp.store.tally import tally_failed, tally_outcome
 
 
 class WorkStore:
@@ -91,7 +92,9 @@ class WorkStore:
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
             if failure is not None:
+                rows = await transaction.all("attempts_open_of_job", job.id)
                 await transaction.run("attempts_fail_pending", job.id, failure, reason, now)
+                await tally_failed(transaction, job.id, failure, [row["id"] for row in rows])
             if await transaction.run("job_state", job.id, state, reason, None):
                 await add_event(transaction, now, job.run_id, f"job_{state}", {"job": job.id, "reason": reason})
                 await self._maybe_end_run(transaction, job.run_id, now)
@@ -149,6 +152,7 @@ class WorkStore:
             if outcome.completion is not None:
                 await transaction.run("attempt_measured", *measured_row(attempt.id, outcome.completion))
                 await transaction.run("completion_insert", *completion_row(attempt.id, outcome.completion))
+            await tally_outcome(transaction, outcome)
             passed = outcome.grade.passed if outcome.grade else None
             data = {"task": attempt.task_id, "passed": passed, "failure": outcome.failure}
             await add_event(transaction, now, attempt.run_id, "attempt", data)

@@ -1,8 +1,11 @@
 -- name: models_all
 select * from models order by name, id;
 
+-- name: model_row
+select * from models where id = $1;
+
 -- name: homes_all
-select h.model_id, h.endpoint_id, e.name as endpoint_name, h.served_name, h.present
+select h.model_id, h.endpoint_id, e.name as endpoint_name, h.served_name, h.present, h.pinned, h.remote, h.tools
 from homes h join endpoints e on e.id = h.endpoint_id
 order by e.name, h.served_name;
 
@@ -20,7 +23,7 @@ order by last_seen desc limit 1;
 
 -- name: models_abandoned
 update models set status = 'missing', status_reason = 'no endpoint offers it any more'
-where status <> 'missing' and not exists (select 1 from homes where homes.model_id = models.id);
+where status not in ('missing', 'disabled') and not exists (select 1 from homes where homes.model_id = models.id);
 
 -- name: models_forgotten
 delete from models
@@ -28,21 +31,37 @@ where status = 'new' and not exists (select 1 from homes where homes.model_id = 
   and not exists (select 1 from jobs where jobs.model_id = models.id);
 
 -- name: model_insert
-insert into models (id, name, status, digest, family, parameter_count, quantisation, size_bytes, context_length,
-                    capabilities, first_seen, last_seen)
-values ($1, $2, 'new', $3, $4, $5, $6, $7, $8, $9, $10, $10);
+insert into models (id, name, status, digest, first_seen, last_seen) values ($1, $2, 'new', $3, $4, $4);
 
--- name: model_refresh
+-- name: model_digest
+update models set digest = $2 where id = $1;
+
+-- name: model_facts
 update models
-set family = coalesce($2, family), parameter_count = coalesce($3, parameter_count),
-    quantisation = coalesce($4, quantisation), size_bytes = coalesce($5, size_bytes),
-    context_length = coalesce($6, context_length), capabilities = $7, last_seen = $8
+set family = $2, parameter_count = $3, quantisation = $4, size_bytes = $5, context_length = $6, guessed = $7,
+    pinned = $8
 where id = $1;
 
+-- name: model_capabilities
+update models set capabilities = $2, capability_facts = $3 where id = $1;
+
+-- name: model_seen
+update models set last_seen = $2 where id = $1;
+
 -- name: home_upsert
-insert into homes (model_id, endpoint_id, served_name, present, last_seen) values ($1, $2, $3, 1, $4)
+insert into homes (model_id, endpoint_id, served_name, present, last_seen, remote) values ($1, $2, $3, 1, $4, $5)
 on conflict (endpoint_id, served_name) do update
-set model_id = excluded.model_id, present = 1, last_seen = excluded.last_seen;
+set tools = case when homes.model_id = excluded.model_id then homes.tools else 'unknown' end,
+    model_id = excluded.model_id, present = 1, last_seen = excluded.last_seen, remote = excluded.remote;
+
+-- name: home_pin
+update homes set pinned = $3 where endpoint_id = $1 and served_name = $2;
+
+-- name: homes_unpin
+update homes set pinned = 0, present = 0 where model_id = $1 and pinned = 1;
+
+-- name: home_tools
+update homes set tools = $3 where endpoint_id = $1 and served_name = $2;
 
 -- name: home_gone
 update homes set present = 0 where endpoint_id = $1 and served_name = $2;
@@ -54,16 +73,20 @@ select count(*) as n from homes where model_id = $1 and present = 1;
 update models set status = $2, status_reason = $3 where id = $1;
 
 -- name: model_assign
-update models set assigned_endpoint_id = $2, status = $3, status_reason = null where id = $1;
+update models set assigned_endpoint_id = $2 where id = $1;
 
 -- name: model_delete
 delete from models where id = $1;
 
--- name: model_back
-update models
-set status = case when assigned_endpoint_id is null then 'new' else 'active' end, status_reason = null
-where id = $1 and status = 'missing';
-
 -- name: model_without_history
 select id from models
 where id = $1 and status = 'new' and not exists (select 1 from jobs where jobs.model_id = models.id);
+
+-- name: model_event_insert
+insert into model_events (at, model_id, kind, value, reason) values ($1, $2, $3, $4, $5);
+
+-- name: model_events
+select at, kind, value, reason from model_events where model_id = $1 order by seq desc limit $2;
+
+-- name: jobs_at_work_on_device
+select count(*) as n from jobs where device = $1 and state in ('loading', 'running');

@@ -21,7 +21,13 @@ values ($1, $2, $3, $4, $5, $6, $7, 'pending');
 select * from runs where id = $1;
 
 -- name: runs_page
-select * from runs order by created_at desc, id desc limit $1 offset $2;
+select r.*, coalesce(sum(j.done), 0) as done, coalesce(sum(j.errors), 0) as errors,
+       coalesce(sum(j.passed), 0) as passed, coalesce(sum(j.planned), 0) as planned,
+       coalesce(sum(j.tokens), 0) as tokens
+from (select * from runs order by created_at desc, id desc limit $1 offset $2) r
+left join jobs j on j.run_id = r.id
+group by r.id
+order by r.created_at desc, r.id desc;
 
 -- name: runs_count
 select count(*) as n from runs;
@@ -30,29 +36,19 @@ select count(*) as n from runs;
 select count(*) as n from runs where state in ('queued', 'running', 'paused');
 
 -- name: run_jobs
-select j.*, r.priority, r.keep_loaded,
-       sum(case when a.state = 'done' then 1 else 0 end) as done,
-       sum(case when a.state = 'error' then 1 else 0 end) as errors,
-       sum(case when a.passed = 1 then 1 else 0 end) as passed
-from jobs j
-join runs r on r.id = j.run_id
-left join attempts a on a.job_id = j.id
-where j.run_id = $1
-group by j.id, r.priority, r.keep_loaded
-order by j.position;
+select j.*, r.priority, r.keep_loaded from jobs j join runs r on r.id = j.run_id where j.run_id = $1 order by j.position;
 
 -- name: jobs_open
-select j.*, r.priority, r.keep_loaded, 0 as done, 0 as errors, 0 as passed
+select j.*, r.priority, r.keep_loaded
 from jobs j join runs r on r.id = j.run_id
 where j.state in ('pending', 'loading', 'running') and r.cancel_requested = 0
 order by j.created_at, j.position;
 
 -- name: run_failures
-select failure, count(*) as n from attempts where run_id = $1 and failure is not null group by failure;
-
--- name: run_pace
-select count(*) as n, avg(e2e_s) as mean_s, min(started_at) as first_at, max(finished_at) as last_at
-from attempts where run_id = $1 and state in ('done', 'error') and e2e_s is not null;
+select f.failure, sum(f.n) as n
+from job_failures f join jobs j on j.id = f.job_id
+where j.run_id = $1 and f.n > 0
+group by f.failure;
 
 -- name: history_pace
 select avg(a.e2e_s) as mean_s
@@ -91,11 +87,10 @@ select count(*) as n from jobs where run_id = $1 and state in ('loading', 'runni
 select count(*) as n from jobs where run_id = $1 and state in ('pending', 'loading', 'running');
 
 -- name: run_totals
-select sum(case when state = 'done' then 1 else 0 end) as done,
-       sum(case when state = 'error' then 1 else 0 end) as errors,
-       sum(case when passed = 1 then 1 else 0 end) as passed,
-       count(*) as planned
-from attempts where run_id = $1;
+select coalesce(sum(done), 0) as done, coalesce(sum(errors), 0) as errors, coalesce(sum(passed), 0) as passed,
+       coalesce(sum(planned), 0) as planned, coalesce(sum(tokens), 0) as tokens,
+       case when sum(timed) > 0 then sum(seconds) / sum(timed) end as mean_s
+from jobs where run_id = $1;
 
 -- name: job_state
 update jobs set state = $2, reason = $3, step = $4 where id = $1 and state in ('pending', 'loading', 'running');
