@@ -84,7 +84,7 @@ class Exchange:
 
 def error_object(payload: Any) -> ErrorObject | None:
     """The error in a JSON body: ``{"error": text | {...}}``, ``{"object": "error", ...}`` or ``{"detail": ...}``."""
-    if not isinstance(payload, Mapping):
+    if not isinstance(payload, dict):
         return None
     found = payload.get("error")
     if found is None and payload.get("object") == "error":

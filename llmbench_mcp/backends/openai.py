@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llmbench_mcp.backends.client import HttpClient
+from llmbench_mcp.backends.openai_extras import OpenAIExtras
 from llmbench_mcp.backends.openai_wire import (
     MODELS_PATH,
     Patience,
@@ -25,7 +26,7 @@ from llmbench_mcp.domain.errors import EndpointError, IncompatibleError
 _CONTEXT_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length")
 
 
-class OpenAIBackend:
+class OpenAIBackend(OpenAIExtras):
     """Knows the common API only: it lists and asks, and neither loads nor unloads."""
 
     def __init__(self, endpoint: Endpoint, client: HttpClient) -> None:

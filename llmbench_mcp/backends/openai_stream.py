@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from llmbench_mcp.backends.chunk_template import Template, TemplateMaker
 from llmbench_mcp.backends.client import parse_json
 from llmbench_mcp.backends.failures import ErrorObject, error_object
 from llmbench_mcp.backends.stream_timing import StreamTimer
@@ -34,6 +35,8 @@ class ChatStream:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls = ToolCallBuilder()
+        self._template: Template | None = None
+        self._maker = TemplateMaker()
         self._size = 0
         self._usage: Any = None
         self._timings: Any = None
@@ -61,47 +64,79 @@ class ChatStream:
 
     def feed(self, events: Iterable[bytes], stamp: float) -> None:
         """The data of the events that one read completed, and when it came. Nothing counts after the end."""
-        for data in events:
-            if not (self.done or self.ended):
-                self._event(data, stamp)
+        rest = iter(events)
+        for data in rest:
+            if self.done or self.ended:
+                return
+            if self._template is not None:
+                odd = self._alike(self._template, data, rest, stamp)
+                if odd is None or self.too_long:
+                    return
+                data = odd  # the first one that was not like the others
+            self._event(data, stamp)
+
+    def _alike(self, template: Template, data: bytes, rest: Iterator[bytes], stamp: float) -> bytes | None:
+        """Take ``data`` and what follows while it is like the last chunk parsed; returns the first that is not."""
+        text_of, again = template.text, self.timer.again
+        texts = self._text if template.field == "content" else self._reasoning
+        before, size = len(texts), self._size
+        odd: bytes | None = data
+        while odd is not None and size <= TEXT_CHARS:
+            text = text_of(odd)
+            if text is None:
+                break
+            if text:
+                texts.append(text)
+                again(stamp)
+                size += len(text)
+            odd = next(rest, None)
+        self._size = size
+        if len(texts) > before:
+            self._maker.fitted()
+        return odd
 
     def _event(self, data: bytes, stamp: float) -> None:
+        self._template = None
         if data.strip() == b"[DONE]":
             self.done = True
             return
         chunk = parse_json(data.decode("utf-8", "replace"))  # a bad byte costs its character, not the event
-        if not isinstance(chunk, Mapping):
+        if not isinstance(chunk, dict):
             self.bad_events += 1
             return
         self.feed_object(chunk, stamp)
+        self._template = self._maker.make(data, chunk)
 
     def feed_object(self, chunk: Mapping[str, Any], stamp: float | None) -> None:
         """A parsed chunk, or a whole non-streamed answer with ``stamp`` None (no delta was observed)."""
         self.error = error_object(chunk)
         if self.error:
             return
-        if isinstance(chunk.get("model"), str) and chunk["model"]:
-            self._model = _whole(chunk["model"])
+        model = chunk.get("model")
+        if isinstance(model, str) and model:
+            self._model = model
         self._usage = chunk.get("usage") or self._usage
-        self._timings = chunk.get("timings") or self._timings
+        self._timings = chunk.get("timings") or chunk.get("stats") or self._timings  # stats: LM Studio
         choices = chunk.get("choices")
-        if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             self._choice(choices[0], stamp)
 
-    def _choice(self, choice: Mapping[str, Any], stamp: float | None) -> None:
+    def _choice(self, choice: dict[str, Any], stamp: float | None) -> None:
         self.saw_choice = True
         delta = choice.get("delta")
-        if not isinstance(delta, Mapping):
+        if not isinstance(delta, dict):
             delta = choice.get("message")
-        if isinstance(delta, Mapping):
+        if isinstance(delta, dict):
             self._delta(delta, stamp)
         if isinstance(choice.get("finish_reason"), str):
             self.finish_reason = _whole(choice["finish_reason"][:64]) or self.finish_reason
 
-    def _delta(self, delta: Mapping[str, Any], stamp: float | None) -> None:
+    def _delta(self, delta: dict[str, Any], stamp: float | None) -> None:
         content = _text_of(delta.get("content"))
-        reasoning = next((text for name in _REASONING_FIELDS if (text := _text_of(delta.get(name)))), "")
-        calls = self._calls.add(delta.get("tool_calls"))
+        reasoning = ""
+        for name in _REASONING_FIELDS:
+            reasoning = reasoning or _text_of(delta.get(name))
+        calls = self._calls.add(delta["tool_calls"]) if delta.get("tool_calls") else 0
         self._text.append(content)
         self._reasoning.append(reasoning)
         self._size += len(content) + len(reasoning) + calls
@@ -118,7 +153,7 @@ class ChatStream:
             finish_reason=self.finish_reason,
             usage=usage,
             timing=self.timer.finish(usage.completion_tokens if usage else None, self._timings),
-            model=self._model,
+            model=None if self._model is None else _whole(self._model),
             complete=error is None and self.finished,
             error=error,
             bad_events=self.bad_events,
@@ -127,6 +162,8 @@ class ChatStream:
 
 def _text_of(value: Any) -> str:
     """Text of a content field: a string, or a list of ``{"type": "text", "text": ...}`` parts."""
+    if value is None:
+        return ""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

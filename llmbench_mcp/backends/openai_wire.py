@@ -13,7 +13,7 @@ from llmbench_mcp.backends.client import JSON_BYTES, ByteStream, HttpClient, par
 from llmbench_mcp.backends.openai_stream import TEXT_CHARS, ChatStream
 from llmbench_mcp.backends.sse import SseParser
 from llmbench_mcp.domain.chat import ChatRequest, Completion, ToolCall
-from llmbench_mcp.domain.endpoint import OfferedModel
+from llmbench_mcp.domain.endpoint import ModelList, OfferedModel
 from llmbench_mcp.domain.errors import EndpointError, EndpointTimeout, ProtocolError, ServerFault
 from llmbench_mcp.domain.text import is_text
 
@@ -54,8 +54,10 @@ def left_out(payload: Any) -> tuple[str, ...]:
 
 
 def warned(models: list[OfferedModel], warnings: tuple[str, ...]) -> list[OfferedModel]:
-    """``models``, the first of them bearing the warnings about the whole list."""
-    if not models or not warnings:
+    """``models``, the first of them bearing the warnings about the whole list, or, when empty, the list itself."""
+    if not models:
+        return ModelList((), warnings)
+    if not warnings:
         return models
     return [replace(models[0], warnings=models[0].warnings + warnings), *models[1:]]
 
@@ -127,15 +129,16 @@ async def _ask_once(client: HttpClient, body: Mapping[str, Any], patience: Patie
         await _read_all(client, body, patience, chat)
     except EndpointError as error:
         trouble = None if chat.finished else error
-    trouble = _fault(client, chat, trouble)
+    trouble = fault(client, chat, trouble)
     if trouble and not chat.has_text:
         raise trouble
     said = chat.error.message if chat.error else trouble.what if trouble else None
     completion = chat.finish(client.clean(said) if said is not None else None)
-    return _redacted(completion, client.options.redact)
+    return redacted(completion, client.options.redact)
 
 
-def _redacted(completion: Completion, redact: Callable[[str], str]) -> Completion:
+def redacted(completion: Completion, redact: Callable[[str], str]) -> Completion:
+    """The completion without known secrets in its text, reasoning and calls."""
     calls = tuple(_redacted_call(call, redact) for call in completion.tool_calls)
     text, reasoning = redact(completion.text), redact(completion.reasoning)
     return replace(completion, text=text, reasoning=reasoning, tool_calls=calls)
@@ -194,11 +197,13 @@ def _take_whole(client: HttpClient, body: bytes, chat: ChatStream) -> None:
     chat.feed_object(payload, None)
 
 
-def _fault(client: HttpClient, chat: ChatStream, trouble: EndpointError | None) -> EndpointError | None:
+def fault(
+    client: HttpClient, chat: ChatStream, trouble: EndpointError | None, path: str = CHAT_PATH
+) -> EndpointError | None:
     """What is wrong with an answer once reading it is over; ``trouble`` is what stopped the reading, if anything."""
     base = client.address.base
     if chat.error:
-        return client.carried("POST", CHAT_PATH, chat.error, chat.headers)
+        return client.carried("POST", path, chat.error, chat.headers)
     if trouble:
         return trouble
     if chat.too_long:

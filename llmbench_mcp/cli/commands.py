@@ -17,6 +17,7 @@ from llmbench_mcp.cli import (
     exit_codes,
     failures,
     leaderboard,
+    model_commands,
     models,
     probe,
     residency,
@@ -98,7 +99,11 @@ def build() -> typer.Typer:
 
 def _add_models(root: typer.Typer) -> None:
     root.command("discover", epilog=_ANYWHERE)(models.discover)
-    root.command("models", epilog=_ANYWHERE)(models.list_models)
+    group = _typer("Models: list them, or show, probe or change one.")
+    group.callback(invoke_without_command=True, epilog=_ANYWHERE)(models.list_models)
+    for name, command in model_commands.COMMANDS.items():
+        group.command(name, epilog=_ANYWHERE)(command)
+    root.add_typer(group, name="models")
     root.command("assign", epilog=_ANYWHERE)(models.assign)
     root.command("suites", epilog=_ANYWHERE)(suites.suites)
 

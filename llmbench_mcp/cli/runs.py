@@ -1,4 +1,4 @@
-"""``run start | status | results | cancel | list``."""
+"""``run start | status | results | cancel | retry | list``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from llmbench_mcp.cli.run_results import results
 from llmbench_mcp.cli.run_start import start
 from llmbench_mcp.cli.run_view import is_clean, render_run
 from llmbench_mcp.cli.session import MOST, session
+from llmbench_mcp.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from llmbench_mcp.app import App
@@ -70,6 +71,35 @@ def cancel(context: typer.Context, run_id: Annotated[str, typer.Argument(metavar
     here.show({"run": shapes.run(found)}, lambda: render_run(found))
 
 
+def retry(
+    context: typer.Context,
+    run_id: Annotated[str, typer.Argument(metavar="ID")],
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Ask wrong answers again; the score stays.")
+    ] = False,
+    regrade: Annotated[bool, typer.Option("--regrade", help="Grade stored answers again; asks no model.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Show progress until the end.")] = False,
+) -> int:
+    """Ask again what ended in an error or was cancelled; with --failed or --regrade do that instead."""
+    from llmbench_mcp.cli import exit_codes, shapes
+    from llmbench_mcp.cli.progress import follow, progress
+
+    if failed and regrade:
+        raise UsageError("--failed and --regrade exclude each other.", context)
+    here = session(context)
+
+    async def work(app: App) -> tuple[Run, int]:
+        run, count = await app.runs.retry(run_id, "failed" if failed else "regrade" if regrade else "errors")
+        if not wait:
+            return run, count
+        with progress() as display:
+            return await follow(app.runs, run_id, display), count
+
+    found, count = here.use(work)
+    here.show({"run": shapes.run(found), "attempts": count}, lambda: render_run(found))
+    return exit_codes.RUN_NOT_CLEAN if wait and not is_clean(found) else exit_codes.OK
+
+
 def list_runs(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many to show.")] = 20,
@@ -94,5 +124,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "status": status,
     "results": results,
     "cancel": cancel,
+    "retry": retry,
     "list": list_runs,
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 BackendName = str
 EvictPolicy = Literal["own", "any"]
+EndpointState = Literal["unknown", "reachable", "unreachable", "no_access"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,16 @@ class Endpoint:
     reachable: bool | None = None
     last_seen: str | None = None
     last_error: str | None = None
+    last_error_kind: str | None = None
+
+    @property
+    def state(self) -> EndpointState:
+        """``no_access``: it answers, and refuses the credential or the lack of one."""
+        if self.reachable is None:
+            return "unknown"
+        if self.reachable:
+            return "reachable"
+        return "no_access" if self.last_error_kind == "auth" else "unreachable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +77,8 @@ class OfferedModel:
     """One model in a server's list. None means the server does not say.
 
     ``remote`` models run on somebody else's machine and take no memory here. ``guessed`` names the fields
-    that were read out of the model's name because the server is silent about them.
+    that were read out of the model's name because the server is silent about them. ``adapter_of`` is the served
+    name of the model that this one is a LoRA adapter on, in whose memory it lives.
     """
 
     served_name: str
@@ -79,3 +92,12 @@ class OfferedModel:
     remote: bool = False
     guessed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=())
+    adapter_of: str | None = None
+
+
+class ModelList(list[OfferedModel]):
+    """A server's list of models with remarks about the list itself, which are lost on nobody when it is empty."""
+
+    def __init__(self, models: Iterable[OfferedModel] = (), warnings: Iterable[str] = ()) -> None:
+        super().__init__(models)
+        self.warnings = tuple(warnings)

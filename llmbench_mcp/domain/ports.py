@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel, Resident, ServerInfo
-from llmbench_mcp.domain.hardware import Device
+from llmbench_mcp.domain.hardware import Device, Energy
 
 
 class Backend(Protocol):
@@ -48,6 +48,38 @@ class Backend(Protocol):
         ...
 
 
+@runtime_checkable
+class Embeds(Protocol):
+    """A backend that also asks for embeddings."""
+
+    async def embed(
+        self, model: str, texts: Sequence[str], *, total_s: float, input_type: str | None = None
+    ) -> Sequence[Sequence[float]]:
+        """One vector for each text, in order. ``input_type`` is for the few models that want one.
+
+        Raises EndpointError subclasses.
+        """
+        ...
+
+
+@runtime_checkable
+class Reranks(Protocol):
+    """A backend that also asks for a ranking of documents."""
+
+    async def rerank(self, model: str, query: str, documents: Sequence[str], *, total_s: float) -> Sequence[float]:
+        """How well each document answers the query, in the documents' order. Raises EndpointError subclasses."""
+        ...
+
+
+@runtime_checkable
+class Sees(Protocol):
+    """A backend that also asks about a picture."""
+
+    async def chat_about(self, request: ChatRequest, png: bytes, *, total_s: float, stall_s: float) -> Completion:
+        """As ``chat``, the picture (a PNG file) sent after the prompt."""
+        ...
+
+
 class BackendFactory(Protocol):
     """Opens backends and finds out which one a server needs."""
 
@@ -68,7 +100,23 @@ class DeviceReader(Protocol):
     """Reads devices; never raises for a missing driver: the reason is in ``Device.unknown``."""
 
     async def read(self) -> Sequence[Device]:
-        """All devices of this machine, the CPU's memory last."""
+        """All devices of this machine, the CPU's memory last of them, then those of other machines."""
+        ...
+
+
+class EnergyCounter(Protocol):
+    """Reads one device's energy counter, quickly and alone; never raises for a missing one."""
+
+    async def energy(self, device_id: str) -> Energy:
+        """The counter in joules now, or why there is none."""
+        ...
+
+
+class ProcessOwners(Protocol):
+    """Tells which local server a process belongs to."""
+
+    async def owners(self, pids: Collection[int], ports: Collection[int]) -> Mapping[int, int]:
+        """By pid, the port of these that it, or a process that started it, listens on; unknown ones are absent."""
         ...
 
 

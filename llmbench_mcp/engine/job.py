@@ -28,6 +28,7 @@ from llmbench_mcp.domain.ports import Backend, Clock
 from llmbench_mcp.domain.run import Job, JobState
 from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.engine.attempt import Asked, Asker, Limits, chat_request, grade
+from llmbench_mcp.engine.energy import EnergyMeter
 from llmbench_mcp.engine.residency import Place, Ready, Residency
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.store.models import ModelStore
@@ -59,6 +60,7 @@ class Tools:
     residency: Residency
     settings: Settings
     clock: Clock
+    meter: EnergyMeter
 
 
 class OutageError(Exception):
@@ -94,7 +96,7 @@ class JobWorker:
         if ready is None:
             return
         await work.job_ready(job, ready.load_s, ready.residency)
-        await self._all_attempts()
+        await self._measured()
         if self._halt is not None:
             await self._stop(self._halt)
         elif self.draining:
@@ -149,6 +151,14 @@ class JobWorker:
         state: JobState = "blocked" if isinstance(error, AuthError) else "failed"
         await self._tools.work.job_ended(self._job, state, str(error), error.word)
 
+    async def _measured(self) -> None:
+        """All attempts, and the energy they took together."""
+        work, job = self._tools.work, self._job
+        await work.energy_opens(job)
+        async with self._tools.meter.window(job.device, "job") as total:
+            await self._all_attempts()
+        await work.energy_closes(job, total.energy)
+
     async def _all_attempts(self) -> None:
         send, receive = anyio.create_memory_object_stream[Asked](_GRADING_BEHIND)
         lock = anyio.Lock()
@@ -160,7 +170,7 @@ class JobWorker:
 
     async def _ask_all(self, send: MemoryObjectSendStream[Asked], lock: anyio.Lock) -> None:
         limits = Limits(self._tools.settings.total_timeout_s, self._tools.settings.stall_timeout_s)
-        asker = Asker(self._backend, self._tools.clock, limits)
+        asker = Asker(self._backend, self._tools.clock, limits, lambda: self._tools.meter.window(self._job.device))
         while not self.draining and self._halt is None:
             async with lock:
                 attempt = await self._claim_next()
@@ -169,10 +179,13 @@ class JobWorker:
             task = await self._tools.work.task(attempt.task_hash)
             asked = await asker.ask(attempt, task, chat_request(task, self._job.served_name, self._job.sampling))
             if await self._usable(asked):
-                await self._tools.work.grading(attempt)
+                usage = asked.completion.usage if asked.completion else None
+                await self._tools.work.grading(attempt, usage)
                 await send.send(asked)
 
     async def _claim_next(self) -> PlannedAttempt | None:
+        if await self._tools.work.stop_at_limit(self._job.run_id):
+            return None
         for attempt in await self._tools.work.next_attempts(self._job.id, 1):
             await self._tools.work.claim(attempt, f"asking {attempt.task_id}")
             return attempt

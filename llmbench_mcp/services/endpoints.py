@@ -231,11 +231,11 @@ class Endpoints:
                 info = await backend.inspect()
                 residents = await backend.residents()
         except EndpointError as error:
-            await self._store.failed(endpoint.id, error.what)
+            await self._store.failed(endpoint.id, error.what, error.word)
             return EndpointView(await self.get(endpoint.id), error=str(error))
         except TimeoutError:
             silent = EndpointTimeout(f"{endpoint.url} did not answer within {_LOOK_S:.0f} s.")
-            await self._store.failed(endpoint.id, silent.what)
+            await self._store.failed(endpoint.id, silent.what, silent.word)
             return EndpointView(await self.get(endpoint.id), error=silent.what)
         finally:
             await backend.aclose()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -11,11 +11,13 @@ from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.attempt import AttemptRecord
 from llmbench_mcp.domain.errors import NotFoundError
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import Run, RunRequest
+from llmbench_mcp.domain.run import CUSTOM_SUITE, Run, RunRequest
+from llmbench_mcp.domain.task import Task
 from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.services.executors import Executors
 from llmbench_mcp.services.planning import Planned, Planner
 from llmbench_mcp.store.attempts import AttemptFilter, AttemptStore
+from llmbench_mcp.store.retries import RetryStore, What
 from llmbench_mcp.store.runs import RunStore
 
 _POLL_S = 0.25
@@ -30,6 +32,7 @@ class Started:
     run: Run
     created: bool
     estimate_s: float | None
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,16 @@ class RunPreview:
     loads: int
     estimate_s: float | None
     jobs: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunStores:
+    """What is read and written about runs."""
+
+    runs: RunStore
+    attempts: AttemptStore
+    retries: RetryStore
 
 
 class Runs:
@@ -47,15 +60,15 @@ class Runs:
 
     def __init__(
         self,
-        store: RunStore,
-        attempts: AttemptStore,
+        stores: RunStores,
         planner: Planner,
         executors: Executors,
         settings: Settings,
         clock: Clock,
     ) -> None:
-        self._store = store
-        self._attempts = attempts
+        self._store = stores.runs
+        self._attempts = stores.attempts
+        self._retries = stores.retries
         self._planner = planner
         self._executors = executors
         self._settings = settings
@@ -73,14 +86,16 @@ class Runs:
         run_id = await self._write(planned)
         await self._executors.ensure()
         run = await self.get(run_id)
-        return Started(run, run_id == planned.plan.id, run.eta_s or await self._estimate(planned))
+        estimate_s = run.eta_s or await self._estimate(planned)
+        return Started(run, run_id == planned.plan.id, estimate_s, planned.remarks)
 
     async def preview(self, request: RunRequest) -> RunPreview:
         """What ``start`` would do; nothing is written. Raises as planning."""
         planned = await self._planner.plan(request, self._settings)
         labels = tuple(f"{t.model.name} on {t.endpoint.name}" for t in planned.targets.values())
         loads = len({(t.model.id, t.endpoint.id) for t in planned.targets.values()})
-        return RunPreview(planned.plan.planned, loads, await self._estimate(planned), tuple(dict.fromkeys(labels)))
+        estimate_s = await self._estimate(planned)
+        return RunPreview(planned.plan.planned, loads, estimate_s, tuple(dict.fromkeys(labels)), planned.remarks)
 
     async def _write(self, planned: Planned) -> str:
         served = {job_id: target.served_name for job_id, target in planned.targets.items()}
@@ -159,6 +174,37 @@ class Runs:
         if record is None:
             raise NotFoundError(f"Run {run_id} has no attempt {number}.", f"Use 1 to {run.planned}.")
         return record
+
+    async def retry(self, run_id: str, what: What) -> tuple[Run, int]:
+        """Queue a run's attempts again; returns the run and how many.
+
+        ``errors``: what has no verdict. ``failed``: wrong answers, to look at only: the first try stays the score.
+        ``regrade``: stored completions, by the present validators.
+
+        Raises:
+            NotFoundError: no such run. ConflictError: it is not over, or there is nothing to do.
+        """
+        run = await self.get(run_id)
+        changed = await self._changed_tasks(run) if what == "regrade" else {}
+        count = await self._retries.retry(run_id, what, changed)
+        await self._executors.ensure()
+        return await self.get(run_id), count
+
+    async def _changed_tasks(self, run: Run) -> dict[str, Task]:
+        """By the hash a task had, what is in force now where only its grading changed: the prompt must be the same."""
+        present: dict[str, Task] = {}
+        for suite in {job.suite for job in run.jobs} - {CUSTOM_SUITE}:
+            present |= {task.id: task for task in await self._planner.tasks_of(suite)}
+        changed = {}
+        for old_hash, old in (await self._retries.tasks(run.id)).items():
+            new = present.get(old.id)
+            if (
+                new is not None
+                and (new.prompt, new.system) == (old.prompt, old.system)
+                and new.content_hash() != old_hash
+            ):
+                changed[old_hash] = replace(new, max_tokens=old.max_tokens)
+        return changed
 
     async def cancel(self, run_id: str) -> Run:
         """Stop a run and keep what is done; harmless on one that is over. Waits up to 5 s for its end."""

@@ -39,6 +39,8 @@ _FACTS = (
     "interrupted",
     "answered_as",
     "device",
+    "energy_j",
+    "energy_note",
     "started_at",
     "finished_at",
 )
@@ -140,6 +142,8 @@ def _record(row: Row) -> AttemptRecord:
     for name in ("passed", "tokens_estimated"):
         if name in facts:
             facts[name] = bool(facts[name])
+    if facts.get("energy_j") and facts.get("completion_tokens"):
+        facts["joules_per_token"] = facts["energy_j"] / facts["completion_tokens"]
     if row["verdict"]:
         verdict = json.loads(row["verdict"])
         facts |= {name: verdict[name] for name in ("findings", "stages", "subscores")}

@@ -33,8 +33,17 @@ def load_sampling(text: str) -> Sampling:
 
 
 def request_facts(request: RunRequest) -> Mapping[str, Any]:
-    """What distinguishes one request from another, without its idempotency key."""
-    return {
+    """What distinguishes one request from another, without its idempotency key.
+
+    What was added later appears only where it is used, so that hashes of older requests stay.
+    """
+    later: dict[str, Any] = {
+        "select": request.select,
+        "matrix": {name: list(values) for name, values in request.matrix.items()},
+        "limits": request.limits.as_dict(),
+        "custom_tasks": [[task.id, task.content_hash()] for task in request.custom_tasks],
+    }
+    return {name: value for name, value in later.items() if value} | {
         "models": list(request.models),
         "suites": list(request.suites),
         "endpoint": request.endpoint,

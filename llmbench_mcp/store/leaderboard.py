@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from llmbench_mcp.domain.leaderboard import Row, TaskResult
 from llmbench_mcp.store.database import Database
@@ -33,7 +34,8 @@ class LeaderboardStore:
             (r["identity_key"], r["sampling_key"], r["endpoint_id"]): r["runs"]
             for r in await self._database.all("leaderboard_runs", suite)
         }
-        return [await self._row(suite, key, rows, weights, runs.get(key, 0)) for key, rows in groups.items()]
+        found = [await self._row(suite, key, rows, weights, runs.get(key, 0)) for key, rows in groups.items()]
+        return await self._with_energy(suite, found)
 
     async def _row(
         self, suite: str, key: tuple[str, ...], rows: list[SqlRow], weights: Mapping[str, float], runs: int
@@ -45,9 +47,21 @@ class LeaderboardStore:
         names = (label["model_name"], label["endpoint_name"], label["device"])
         return Row("/".join(key), *names, suite, json.loads(label["manifest"]), runs, tasks)
 
+    async def _with_energy(self, suite: str, rows: list[Row]) -> list[Row]:
+        measured = {
+            "/".join((r["identity_key"], r["sampling_key"], r["endpoint_id"])): r
+            for r in await self._database.all("leaderboard_energy", suite)
+        }
+        return [_measured(row, measured[row.key]) if row.key in measured else row for row in rows]
+
     async def suites(self) -> list[str]:
         """Suites that have results."""
         return [row["suite"] for row in await self._database.all("suites_with_results")]
+
+
+def _measured(row: Row, sums: SqlRow) -> Row:
+    joules = sums["measured_j"]
+    return replace(row, energy_j=joules, joules_per_token=joules / sums["measured_tokens"])
 
 
 def _newest_validators(rows: list[SqlRow]) -> list[SqlRow]:

@@ -46,6 +46,7 @@ class RunStore:
                 request_hash,
                 request.priority,
                 int(request.keep_loaded),
+                dump(request.limits.as_dict()) if request.limits.as_dict() else None,
                 now,
             )
             await transaction.run("run_insert", plan.id, request.idempotency_key, *facts)
@@ -103,11 +104,15 @@ class RunStore:
 
 
 async def end_cancelled(transaction: Transaction, run_id: str, now: str) -> None:
-    """Bring a run with everything in it to its cancelled end."""
+    """Bring a run with everything in it to its cancelled end; one that only was graded again stays completed."""
+    regraded = await transaction.run("regrade_give_up", run_id)
     await transaction.run("run_cancel_all_attempts", run_id)
     await transaction.run("run_cancel_jobs", run_id)
-    if await transaction.run("run_finished", run_id, "cancelled", "cancelled on request", now):
-        await add_event(transaction, now, run_id, "cancelled", {})
+    totals = await transaction.one("run_totals", run_id)
+    whole = regraded and totals is not None and totals["done"] + totals["errors"] >= totals["planned"]
+    state, reason = ("completed", "grading again was cancelled") if whole else ("cancelled", "cancelled on request")
+    if await transaction.run("run_finished", run_id, state, reason, now):
+        await add_event(transaction, now, run_id, state, {})
 
 
 async def add_event(transaction: Transaction, now: str, run_id: str, kind: str, data: Mapping[str, object]) -> None:
@@ -158,7 +163,7 @@ def job_of(row: Row) -> Job:
     """A job from its joined row."""
     names = ("id", "run_id", "model_id", "served_name", "endpoint_id", "device", "suite", "state", "reason")
     more = ("priority", "planned", "load_s", "residency", "step", "interrupted", "created_at")
-    facts = {name: row[name] for name in names + more}
+    facts = {name: row[name] for name in (*names, *more, "energy_j", "energy_note")}
     counts: dict[str, Any] = {name: row[name] for name in ("done", "errors", "passed")}
     labels = {"model": row["model_name"], "endpoint": row["endpoint_name"]}
     sampling = load_sampling(row["sampling"])

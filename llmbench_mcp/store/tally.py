@@ -7,7 +7,9 @@ from llmbench_mcp.store.database import Transaction
 
 
 async def tally_outcome(transaction: Transaction, outcome: AttemptOutcome) -> None:
-    """Count an attempt that has just been written as over."""
+    """Count an attempt that has just been written as over; one asked again only to look counts nowhere."""
+    if not outcome.attempt.counted:
+        return
     done = int(outcome.grade is not None)
     passed = int(outcome.grade is not None and outcome.grade.passed)
     failure = outcome.failure if outcome.grade is None else outcome.grade.failure
@@ -35,3 +37,10 @@ async def tally_failed(transaction: Transaction, job_id: str, failure: str, atte
     await transaction.run("job_tally", job_id, 0, len(attempts), 0, 0, 0.0, 0)
     await transaction.run("job_failure_tally", job_id, failure, len(attempts))
     await transaction.many("score_tally", [(attempt,) for attempt in attempts])
+
+
+async def rebuild_scores(transaction: Transaction, run_id: str) -> None:
+    """Add up anew what the leaderboard shows of the run's models and suites."""
+    for key in await transaction.all("run_score_keys", run_id):
+        await transaction.run("scores_forget", key["suite"], key["identity_key"])
+        await transaction.run("scores_rebuild", key["suite"], key["identity_key"])

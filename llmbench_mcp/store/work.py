@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
 
 from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt
+from llmbench_mcp.domain.chat import Usage
+from llmbench_mcp.domain.hardware import Energy
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.domain.run import Job, JobState
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.store.attempts import completion_row, finish_row, measured_row
 from llmbench_mcp.store.codec import load_task
 from llmbench_mcp.store.database import Database, Transaction
+from llmbench_mcp.store.energy import record_energy
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
 from llmbench_mcp.store.tally import tally_failed, tally_outcome
@@ -95,25 +100,65 @@ class WorkStore:
                 rows = await transaction.all("attempts_open_of_job", job.id)
                 await transaction.run("attempts_fail_pending", job.id, failure, reason, now)
                 await tally_failed(transaction, job.id, failure, [row["id"] for row in rows])
-            if await transaction.run("job_state", job.id, state, reason, None):
-                await add_event(transaction, now, job.run_id, f"job_{state}", {"job": job.id, "reason": reason})
+            left = await transaction.one("job_left", job.id)
+            ended = "cancelled" if state == "done" and left and left["n"] else state  # stopped at a limit
+            if await transaction.run("job_state", job.id, ended, reason, None):
+                await add_event(transaction, now, job.run_id, f"job_{ended}", {"job": job.id, "reason": reason})
                 await self._maybe_end_run(transaction, job.run_id, now)
 
     async def _maybe_end_run(self, transaction: Transaction, run_id: str, now: str) -> None:
         left = await transaction.one("run_open_jobs", run_id)
         if left and left["n"]:
             return
-        totals = await transaction.one("run_totals", run_id)
-        graded = bool(totals and totals["done"])
+        totals, run = await transaction.one("run_totals", run_id), await transaction.one("run_get", run_id)
+        assert totals is not None, "sums give one row"
+        assert run is not None, "jobs reference their run by foreign key"
         reasons = [row["reason"] for row in await transaction.all("run_jobs", run_id) if row["reason"]]
-        state = "completed" if graded else "failed"
+        state = "completed" if totals["done"] else "failed"
+        if totals["done"] + totals["errors"] < totals["planned"]:
+            state, reasons = "cancelled", [run["reason"] or "stopped early", *reasons]
         if await transaction.run("run_finished", run_id, state, "; ".join(dict.fromkeys(reasons)) or None, now):
             await add_event(transaction, now, run_id, state, {})
+
+    async def stop_at_limit(self, run_id: str) -> bool:
+        """Whether the run has used up what it may: then nothing of it is asked any more; what is in flight goes on."""
+        run = await self._database.one("run_get", run_id)
+        if run is None or not run["limits"]:
+            return False
+        now = self._clock.utc_now()
+        async with self._database.transaction(self._fence) as transaction:
+            use = await transaction.one("run_use", run_id)
+            flying = await transaction.one("run_in_flight", run_id)
+            assert use is not None, "sums give one row"
+            assert flying is not None, "sums give one row"
+            used = {
+                "attempts": use["attempts"] + flying["attempts"],
+                "tokens": use["tokens"] + flying["tokens"],
+                "seconds": _seconds_between(run["started_at"], now) if run["started_at"] else 0.0,
+            }
+            reason = _limit_reached(json.loads(run["limits"]), used)
+            if reason is None:
+                return False
+            await transaction.run("run_reason", run_id, reason)
+            await transaction.run("run_cancel_pending_attempts", run_id)
+            await transaction.run("run_cancel_pending_jobs", run_id)
+            await add_event(transaction, now, run_id, "limit", {"reason": reason})
+        return True
 
     async def job_remark(self, job: Job, residency: str) -> None:
         """What has to be said about where the model's answers come from."""
         async with self._database.transaction(self._fence) as transaction:
             await transaction.run("job_remark", job.id, residency)
+
+    async def energy_opens(self, job: Job) -> None:
+        """The job's asking begins; were it to end without ``energy_closes``, its total would be unknown."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("job_energy_opens", job.id)
+
+    async def energy_closes(self, job: Job, energy: Energy) -> None:
+        """What the job's asking took, on top of what it took before."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("job_energy_closes", job.id, energy.joules, energy.reason)
 
     async def next_attempts(self, job_id: str, limit: int) -> list[PlannedAttempt]:
         """Up to ``limit`` pending attempts of a job, in order."""
@@ -127,10 +172,11 @@ class WorkStore:
             await transaction.run("job_step", attempt.job_id, step)
         return bool(claimed)
 
-    async def grading(self, attempt: PlannedAttempt) -> None:
-        """Mark it grading."""
+    async def grading(self, attempt: PlannedAttempt, usage: Usage | None) -> None:
+        """Mark it grading; its tokens count from here."""
+        spent = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
         async with self._database.transaction(self._fence) as transaction:
-            await transaction.run("attempt_grading", attempt.id)
+            await transaction.run("attempt_grading", attempt.id, *spent)
 
     async def release(self, attempt: PlannedAttempt) -> None:
         """Give it back: it will be asked again."""
@@ -152,11 +198,19 @@ class WorkStore:
             if outcome.completion is not None:
                 await transaction.run("attempt_measured", *measured_row(attempt.id, outcome.completion))
                 await transaction.run("completion_insert", *completion_row(attempt.id, outcome.completion))
+            await record_energy(transaction, outcome)
             await tally_outcome(transaction, outcome)
             passed = outcome.grade.passed if outcome.grade else None
             data = {"task": attempt.task_id, "passed": passed, "failure": outcome.failure}
             await add_event(transaction, now, attempt.run_id, "attempt", data)
         return True
+
+
+def _limit_reached(limits: Mapping[str, float], used: Mapping[str, float]) -> str | None:
+    for name, limit in limits.items():
+        if used[name] >= limit:
+            return f"stopped at its limit of {limit:g} {name}"
+    return None
 
 
 def _seconds_between(earlier: str, later: str) -> float:

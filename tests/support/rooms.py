@@ -32,7 +32,7 @@ def refuse_credentials(ref: str, by_agent: bool) -> None:
 
 def settings_in(folder: Path, **changes: object) -> Settings:
     # The lease is long, for FastClock's seconds are short and a loaded machine is slow.
-    base = Settings(folder / "data", folder / "cache", folder / "tasks", lease_s=1000.0)
+    base = Settings(folder / "data", folder / "cache", folder / "tasks", lease_s=1000.0, discover_ports="none")
     return replace(base, **changes)  # type: ignore[arg-type]  # names of fields
 
 

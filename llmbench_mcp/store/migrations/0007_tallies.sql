@@ -84,3 +84,9 @@ select suite, identity_key, sampling_key, endpoint_id, task_id, task_hash, valid
        max(last_at), max(newest_job)
 from attempt_scores
 group by suite, identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_version;
+
+-- The next attempt of a job without sorting all that wait; what is in flight without looking at all.
+drop index attempts_job_state;
+create index attempts_next on attempts (job_id, state, number);
+create index attempts_in_flight on attempts (run_id) where state in ('generating', 'grading');
+create index attempts_regrade on attempts (run_id, number) where state = 'regrade';

@@ -1,12 +1,13 @@
 -- name: attempts_pending
-select a.id, a.run_id, a.job_id, a.task_id, a.task_hash, a.repeat, a.try as tries, a.interrupted
+select a.id, a.run_id, a.job_id, a.task_id, a.task_hash, a.repeat, a.try as tries, a.interrupted, a.counted
 from attempts a where a.job_id = $1 and a.state = 'pending' order by a.number limit $2;
 
 -- name: attempt_claim
 update attempts set state = 'generating', started_at = $2 where id = $1 and state = 'pending';
 
 -- name: attempt_grading
-update attempts set state = 'grading' where id = $1 and state = 'generating';
+update attempts set state = 'grading', prompt_tokens = $2, completion_tokens = $3
+where id = $1 and state = 'generating';
 
 -- name: attempt_release
 update attempts set state = 'pending', started_at = null where id = $1 and state in ('generating', 'grading');

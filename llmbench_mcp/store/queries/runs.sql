@@ -1,6 +1,6 @@
 -- name: run_insert
-insert into runs (id, idempotency_key, state, request, request_hash, priority, keep_loaded, created_at)
-values ($1, $2, 'queued', $3, $4, $5, $6, $7);
+insert into runs (id, idempotency_key, state, request, request_hash, priority, keep_loaded, limits, created_at)
+values ($1, $2, 'queued', $3, $4, $5, $6, $7, $8);
 
 -- name: run_by_idempotency_key
 select id, request_hash from runs where idempotency_key = $1;
@@ -128,3 +128,19 @@ update runs set interrupted = interrupted + 1 where id = $1;
 
 -- name: event_insert
 insert into events (at, run_id, kind, data) values ($1, $2, $3, $4);
+
+-- name: run_use
+select coalesce(sum(done + errors), 0) as attempts, coalesce(sum(tokens), 0) as tokens from jobs where run_id = $1;
+
+-- name: run_reason
+update runs set reason = $2 where id = $1 and state in ('queued', 'running', 'paused');
+
+-- name: run_in_flight
+select count(*) as attempts, coalesce(sum(coalesce(prompt_tokens, 0) + coalesce(completion_tokens, 0)), 0) as tokens
+from attempts where run_id = $1 and state in ('generating', 'grading');
+
+-- name: run_cancel_pending_jobs
+update jobs set state = 'cancelled', step = null where run_id = $1 and state = 'pending';
+
+-- name: job_left
+select planned - done - errors as n from jobs where id = $1;

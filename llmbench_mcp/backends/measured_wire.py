@@ -1,0 +1,272 @@
+"""One HTTP/1.1 connection of the measured path: every read is stamped as it comes, before its events are parsed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import cast
+
+import httptools
+
+from llmbench_mcp.backends.transport_errors import Trouble
+from llmbench_mcp.domain.errors import EndpointError
+
+HEADER_BYTES = 64 * 1024
+INFORMATIONAL = 16
+"""Most 1xx answers before the real one."""
+
+QUEUE_BYTES = 128 * 1024
+"""Unread bytes at which the socket is read no more until a quarter is left: a slow reader costs no memory."""
+
+_ENTRY_BYTES = 128
+"""What a queued read takes beside its bytes."""
+
+
+class _Stage(Enum):
+    IDLE = auto()
+    HEAD = auto()
+    BODY = auto()
+    OVER = auto()
+
+
+class Wire(asyncio.Protocol):
+    """Carries one exchange at a time: ``send``, ``head``, then ``read`` until it gives None.
+
+    ``now`` stamps; silence is measured on the loop's own clock, which needs no agreement with it.
+    """
+
+    def __init__(self, trouble: Trouble, now: Callable[[], float]) -> None:
+        self._trouble = trouble
+        self._now = now
+        self._loop = asyncio.get_running_loop()
+        self._lost = False
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+        self._reset(_Stage.IDLE)
+
+    def _reset(self, stage: _Stage) -> None:
+        self._stage = stage
+        self._reads: deque[tuple[bytes, float]] = deque()
+        self._queued = 0
+        self._pieces: list[bytes] = []
+        self._stamp: float | None = None
+        self._head_bytes = 0
+        self._informational = 0
+        self._until_close = False
+        self._keep = False
+        self._paused = False
+        self._fault: EndpointError | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.answered = False
+        self.sent_at = 0.0
+
+    # --- what the exchange's owner calls
+
+    @property
+    def usable(self) -> bool:
+        """Whether another exchange may be sent."""
+        return self._stage is _Stage.IDLE and not self._lost
+
+    @property
+    def _unanswered(self) -> bool:
+        return self._stage is _Stage.HEAD and not self._fault
+
+    async def send(self, request: bytes, stall_s: float) -> None:
+        """Write the whole request and stamp ``sent_at`` when its last byte has been handed to the socket.
+
+        ``stall_s`` limits every silence from here on; ``head`` and ``read`` tell what went wrong.
+        """
+        self._reset(_Stage.HEAD)
+        self._stall_s = stall_s
+        self._active_at = self._loop.time()
+        self._unsent = 0
+        self._watch = self._loop.call_later(stall_s, self._look)
+        if self._lost:
+            self._fail(self._trouble.broken())
+        else:
+            self._transport.write(request)
+        while self._unanswered and self._transport.get_write_buffer_size():
+            await self._wait()
+        self.sent_at = self._now()
+
+    async def head(self) -> None:
+        """Wait for status and headers. Raises EndpointError subclasses."""
+        while self._unanswered:
+            await self._wait()
+        if self._stage is _Stage.HEAD and self._fault:
+            raise self._fault
+
+    async def read(self) -> tuple[bytes, float] | None:
+        """The body bytes of one socket read and its stamp; None at the end. Raises EndpointError subclasses."""
+        while not self._reads:
+            if self._fault:
+                raise self._fault
+            if self._stage is _Stage.OVER:
+                return None
+            await self._wait()
+        found = self._reads.popleft()
+        self._queued -= len(found[0]) + _ENTRY_BYTES
+        if self._paused and self._queued <= QUEUE_BYTES // 4:
+            self._paused = False
+            self._active_at = self._loop.time()
+            if not self._lost:
+                self._transport.resume_reading()
+        return found
+
+    def release(self) -> bool:
+        """End the exchange; False when the connection cannot carry another one and was closed."""
+        self._unwatch()
+        if self._stage is _Stage.OVER and self._keep and not self._reads and not self._lost:
+            self._reset(_Stage.IDLE)
+            return True
+        self.abort()
+        return False
+
+    def abort(self) -> None:
+        """Close at once, whatever is in flight."""
+        self._unwatch()
+        if not self._lost:
+            self._transport.abort()
+
+    async def _wait(self) -> None:
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # --- silence
+
+    def _look(self) -> None:
+        """Fail after ``stall_s`` of silence; a full queue or a request still being taken is none."""
+        self._watch = None
+        if self._fault or self._stage is _Stage.OVER:
+            return
+        unsent = self._transport.get_write_buffer_size()
+        if self._paused or self._reads or unsent != self._unsent:
+            self._active_at = self._loop.time()
+        self._unsent = unsent
+        left = self._active_at + self._stall_s - self._loop.time()
+        if left <= 0:
+            self._fail(self._trouble.silent())
+        else:
+            self._watch = self._loop.call_later(left, self._look)
+
+    def _unwatch(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    def _fail(self, fault: EndpointError) -> None:
+        if self._stage is not _Stage.OVER and not self._fault:
+            self._fault = fault
+            self._unwatch()
+        self._keep = False
+        self._wake()
+
+    # --- what the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep no request bytes back: with a limit of 0 they go to the socket within ``write``."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but its bases
+        self._transport.set_write_buffer_limits(high=0)
+
+    def data_received(self, data: bytes) -> None:
+        """One read of the socket."""
+        if self._stage is _Stage.IDLE or self._stage is _Stage.OVER:
+            self._keep = False  # an answer nobody asked for
+            self._transport.abort()
+            return
+        if self._fault:
+            return
+        self._active_at = self._loop.time()
+        self.answered = True
+        self._stamp = None
+        if self._stage is _Stage.HEAD:
+            self._head_bytes += len(data)
+        self._parse(data)
+        if self._pieces:
+            self._take()
+        if self._stage is _Stage.HEAD and self._head_bytes > HEADER_BYTES:
+            self._fail(self._trouble.garbled("endless headers"))
+        self._wake()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The end of a body without length, else trouble for the exchange in flight."""
+        self._lost = True
+        if self._stage is _Stage.BODY and self._until_close and error is None:
+            self._stage = _Stage.OVER
+        self._fail(self._trouble.broken())
+        self._parser = None  # it holds this object's methods: without it nothing waits for the collector
+
+    def resume_writing(self) -> None:
+        """The socket has taken the rest of the request."""
+        self._wake()
+
+    def _parse(self, data: bytes) -> None:
+        assert self._parser is not None, "nothing is read after the loss"
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._fail(self._trouble.garbled("another protocol"))
+        except httptools.HttpParserError as error:
+            self._fail(self._trouble.garbled(str(error)))
+
+    def _take(self) -> None:
+        """Queue what one read brought, under its stamp."""
+        whole = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        assert self._stamp is not None, "the first piece was stamped"
+        self._reads.append((whole, self._stamp))
+        self._queued += len(whole) + _ENTRY_BYTES
+        if self._queued > QUEUE_BYTES and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+
+    # --- what the parser calls; whatever these raised would come back as a parser's error, so they raise nothing
+
+    def on_message_begin(self) -> None:
+        """An answer, or one too many."""
+        if self._stage is not _Stage.HEAD:
+            self._keep = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or a trailer, which nobody needs."""
+        if self._stage is _Stage.HEAD:
+            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+            self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+
+    def on_headers_complete(self) -> None:
+        """Status and headers are there; 1xx ones do not count."""
+        if self._stage is not _Stage.HEAD or self._parser is None:
+            return
+        self.status = self._parser.get_status_code()
+        if self.status >= 200:
+            self._stage = _Stage.BODY
+            self._until_close = not {"content-length", "transfer-encoding"} & self.headers.keys()
+
+    def on_body(self, piece: bytes) -> None:
+        """Body bytes, the transfer coding taken off. Nothing has looked into them when they are stamped."""
+        if self._stage is _Stage.BODY:
+            if self._stamp is None:
+                self._stamp = self._now()
+            self._pieces.append(piece)
+
+    def on_message_complete(self) -> None:
+        """The answer is whole, or was a 1xx."""
+        if self._stage is _Stage.BODY:
+            self._stage = _Stage.OVER
+            self._keep = self._parser is not None and self._parser.should_keep_alive()
+            return
+        self.headers.clear()
+        self._informational += 1
+        if self._informational > INFORMATIONAL:
+            self._fail(self._trouble.garbled("endless 1xx answers"))

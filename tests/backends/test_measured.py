@@ -1,0 +1,343 @@
+"""The connection under a measured stream, driven byte by byte from the other end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import pytest
+
+from llmbench_mcp.backends.client import ClientOptions, HttpClient
+from llmbench_mcp.backends.measured import ByteStream, MeasuredPath
+from llmbench_mcp.backends.measured_connect import tls_context
+from llmbench_mcp.domain.address import parse_address
+from llmbench_mcp.domain.errors import (
+    AuthError,
+    EndpointError,
+    EndpointTimeout,
+    ProtocolError,
+    ServerFault,
+    UnreachableError,
+)
+from llmbench_mcp.testing.clocks import ManualClock
+from tests.backends.raw_server import Handler, always, raw_server, read_request
+
+OK = b"HTTP/1.1 200 OK\r\n"
+HELLO = OK + b"Content-Length: 5\r\n\r\nhello"
+BIG = {"prompt": "x" * (32 * 1024 * 1024)}
+SIZE = len(json.dumps(BIG))
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@asynccontextmanager
+async def client_of(handler: Handler) -> AsyncIterator[HttpClient]:
+    async with raw_server(handler) as port:
+        client = HttpClient(parse_address(f"http://127.0.0.1:{port}"))
+        yield client
+        await client.aclose()
+
+
+async def body_of(stream: ByteStream) -> bytes:
+    return b"".join([piece async for piece, _ in stream.reads()])
+
+
+async def posted(client: HttpClient, stall_s: float = 10.0) -> bytes:
+    async with client.stream("/x", {}, stall_s=stall_s) as stream:
+        return await body_of(stream)
+
+
+async def answer_to(*pieces: bytes) -> bytes:
+    async with client_of(always(*pieces)) as client:
+        return await posted(client)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        HELLO,
+        CHUNKED + b"2\r\nhe\r\n3;name=value\r\nllo\r\n0\r\nTrailer: x\r\n\r\n",
+        OK + b"\r\nhello",
+        b"HTTP/1.0 200 OK\r\n\r\nhello",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + HELLO,
+    ],
+    ids=["length", "chunked", "until close", "1.0", "informational"],
+)
+@pytest.mark.parametrize("size", [1, 1000])
+async def test_a_body_is_read_whole_however_its_end_is_told(raw: bytes, size: int) -> None:
+    assert await answer_to(*(raw[at : at + size] for at in range(0, len(raw), size))) == b"hello"
+
+
+@pytest.mark.parametrize(
+    "raw", [OK + b"Content-Length: 9\r\n\r\nhello", CHUNKED + b"5\r\nhello\r\n", OK[:9], b""], ids=repr
+)
+async def test_an_answer_that_ends_early_is_a_broken_connection(raw: bytes) -> None:
+    with pytest.raises(UnreachableError, match="broke"):
+        await answer_to(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        OK + b"X: " + b"y" * 200_000,
+        OK + b"X: y\r\n" * 20_000,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 100,
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        OK + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        OK + b"Content-Length: x\r\n\r\nhello",
+        CHUNKED + b"zz\r\n",
+        b"HTTP/2 200\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+    ],
+    ids=["long header", "many headers", "many 100s", "upgrade", "two lengths", "bad length", "bad chunk", "2", "ssh"],
+)
+async def test_what_is_no_proper_http_is_a_protocol_error(raw: bytes) -> None:
+    with pytest.raises(ProtocolError, match="does not speak HTTP"):
+        await answer_to(raw)
+
+
+async def test_a_compressed_body_is_refused_and_a_compressed_refusal_still_tells_its_status() -> None:
+    coded = b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\n\x1f\x8b\x08\x00\x00"
+    with pytest.raises(ProtocolError, match="cannot be decoded"):
+        await answer_to(OK + coded)
+    with pytest.raises(AuthError, match="HTTP 401"):
+        await answer_to(b"HTTP/1.1 401 No\r\n" + coded)
+
+
+async def test_the_body_of_a_refusal_is_read_up_to_a_limit_only() -> None:
+    with pytest.raises(ServerFault, match="HTTP 500"):
+        await answer_to(b"HTTP/1.1 500 No\r\n\r\n", *[b"x" * 100_000] * 100)
+
+
+async def test_leaving_a_stream_or_being_cancelled_in_it_closes_the_connection_at_once() -> None:
+    closed: list[asyncio.Event] = [asyncio.Event(), asyncio.Event()]
+    waiting = iter(closed)
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        gone = next(waiting)
+        await read_request(reader)
+        writer.write(CHUNKED + b"1\r\nx\r\n")
+        with suppress(ConnectionError):
+            await reader.read()
+        gone.set()
+
+    async with client_of(handler) as client:
+        async with client.stream("/x", {}, stall_s=60) as stream:
+            assert await anext(stream.reads()) is not None
+        await closed[0].wait()
+        with anyio.move_on_after(60) as scope:
+            async with client.stream("/x", {}, stall_s=60) as stream:
+                async for _ in stream.reads():
+                    scope.cancel()
+        assert scope.cancelled_caught
+        await closed[1].wait()
+
+
+async def test_a_reader_that_does_not_read_holds_the_server_back_and_hears_no_silence() -> None:
+    written, total = 0, 64 * 1024 * 1024
+    stuck = asyncio.Event()
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal written
+        await read_request(reader)
+        writer.write(OK + b"Content-Length: %d\r\n\r\n" % total)
+        while written < total:
+            writer.write(b"x" * 65536)
+            written += 65536
+            if not stuck.is_set():
+                with anyio.move_on_after(0.5) as patience:
+                    await writer.drain()
+                if patience.cancelled_caught:
+                    stuck.set()
+            await writer.drain()
+
+    async with client_of(handler) as client, client.stream("/x", {}, stall_s=0.1) as stream:
+        reads = stream.reads()
+        received = len((await anext(reads))[0])
+        await stuck.wait()
+        assert written < total / 2
+        received += sum([len(piece) async for piece, _ in reads])
+        assert received == total
+
+
+async def test_the_zero_of_all_timings_is_when_the_last_byte_of_the_request_was_taken() -> None:
+    clock, begun, read_on = ManualClock(1000.0), asyncio.Event(), asyncio.Event()
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        clock.advance(500.0)
+        begun.set()
+        await read_on.wait()
+        await reader.readexactly(SIZE)
+        writer.write(HELLO)
+
+    async with raw_server(handler) as port, anyio.create_task_group() as group:
+        client = HttpClient(parse_address(f"http://127.0.0.1:{port}"), ClientOptions(clock=clock))
+
+        async def ask() -> None:
+            async with client.stream("/x", BIG, stall_s=60) as stream:
+                assert stream.sent_at == 1500.0
+                assert await body_of(stream) == b"hello"
+
+        group.start_soon(ask)
+        await begun.wait()
+        read_on.set()
+    await client.aclose()
+
+
+async def test_a_server_that_takes_no_request_is_silent() -> None:
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    async with client_of(handler) as client:
+        with pytest.raises(EndpointTimeout, match="nothing for too long"):
+            async with client.stream("/x", BIG, stall_s=0.1):
+                pass
+
+
+async def test_an_answer_that_comes_before_the_request_is_through_counts() -> None:
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
+        await asyncio.Event().wait()
+
+    async with client_of(handler) as client:
+        with pytest.raises(AuthError):
+            async with client.stream("/x", BIG, stall_s=10):
+                pass
+
+
+class _Connections:
+    """Answers each connection's requests by a script of (connection, request) numbers."""
+
+    def __init__(self, *scripts: list[bytes]) -> None:
+        self._scripts = scripts
+        self.asked: list[tuple[int, int]] = []
+        self._count = 0
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        number, self._count = self._count, self._count + 1
+        for turn, answer in enumerate(self._scripts[number]):
+            await read_request(reader)
+            self.asked.append((number, turn))
+            writer.write(answer)
+            await writer.drain()
+
+
+@asynccontextmanager
+async def kept(handler: Handler) -> AsyncIterator[MeasuredPath]:
+    async with raw_server(handler) as port:
+        address = parse_address(f"http://127.0.0.1:{port}")
+        path = MeasuredPath(address, ManualClock(), tls_context(address), keep_s=60.0)
+        yield path
+        path.close()
+
+
+async def ask_on(path: MeasuredPath) -> bytes:
+    async with path.post("/x", {}, b"{}", 10.0) as stream:
+        return await body_of(stream)
+
+
+async def test_a_kept_connection_carries_the_next_request() -> None:
+    server = _Connections([HELLO, HELLO, HELLO])
+    async with kept(server) as path:
+        assert [await ask_on(path) for _ in range(3)] == [b"hello"] * 3
+    assert server.asked == [(0, 0), (0, 1), (0, 2)]
+
+
+async def test_a_kept_connection_lost_before_any_answer_is_replaced_once() -> None:
+    server = _Connections([HELLO, b""], [HELLO])
+    async with kept(server) as path:
+        assert [await ask_on(path) for _ in range(2)] == [b"hello"] * 2
+    assert server.asked == [(0, 0), (0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    "scripts", [([b""],), ([HELLO, OK + b"Content-Length: 9\r\n\r\nhel"],), ([HELLO, b""], [b""])], ids=repr
+)
+async def test_nothing_else_is_asked_twice(scripts: tuple[list[bytes], ...]) -> None:
+    server = _Connections(*scripts)
+    async with kept(server) as path:
+        with pytest.raises(UnreachableError):
+            for _ in range(2):
+                await ask_on(path)
+    assert len(server.asked) == sum(map(len, scripts))
+
+
+@pytest.mark.parametrize(
+    "first",
+    [HELLO + b"HTTP/1.1 200 OK\r\n", HELLO.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n"), OK + b"\r\nhello"],
+    ids=["more than asked for", "close", "until close"],
+)
+async def test_a_connection_that_cannot_be_kept_is_not(first: bytes) -> None:
+    server = _Connections([first], [HELLO])
+    async with kept(server) as path:
+        assert [await ask_on(path) for _ in range(2)] == [b"hello"] * 2
+    assert server.asked == [(0, 0), (1, 0)]
+
+
+async def test_a_connection_left_early_is_not_kept() -> None:
+    server = _Connections([CHUNKED + b"1\r\nx\r\n", HELLO], [HELLO])
+    async with kept(server) as path:
+        async with path.post("/x", {}, b"{}", 10.0) as stream:
+            await anext(stream.reads())
+        assert await ask_on(path) == b"hello"
+    assert server.asked == [(0, 0), (1, 0)]
+
+
+async def test_the_request_says_whom_it_asks_and_wants_nothing_compressed() -> None:
+    seen: list[str] = []
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head, body = await read_request(reader)
+        seen.extend([*head.split("\r\n"), body.decode()])
+        writer.write(HELLO)
+
+    async with raw_server(handler) as port:
+        client = HttpClient(parse_address(f"http://localhost:{port}/llm/ä"), ClientOptions(lambda: "k3y"))
+        async with client.stream("/v1/x", {"a": "é"}, stall_s=10) as stream:
+            assert await body_of(stream) == b"hello"
+        await client.aclose()
+    assert seen[:2] == ["POST /llm/%C3%A4/v1/x HTTP/1.1", f"Host: localhost:{port}"]
+    assert "Authorization: Bearer k3y" in seen
+    assert "Accept-Encoding: identity" in seen
+    assert seen[-1] == '{"a": "\\u00e9"}'
+
+
+async def test_a_credential_that_would_break_the_request_is_not_sent() -> None:
+    client = HttpClient(parse_address("http://127.0.0.1:9"), ClientOptions(lambda: "k3y\r\nX-Evil: 1"))
+    with pytest.raises(AuthError, match="no HTTP header can carry"):
+        await posted(client)
+    await client.aclose()
+
+
+async def test_a_named_host_is_reached_at_whichever_of_its_addresses_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with raw_server(always(HELLO)) as port:
+        loop = asyncio.get_running_loop()
+        both = [
+            *await loop.getaddrinfo("::1", port, type=1),
+            *await loop.getaddrinfo("127.0.0.1", port, type=1),
+        ]
+
+        async def resolve(*arguments: object, **named: object) -> object:
+            return both
+
+        monkeypatch.setattr(loop, "getaddrinfo", resolve)
+        client = HttpClient(parse_address(f"http://somewhere.localhost:{port}"))
+        assert await posted(client) == b"hello"
+        await client.aclose()
+
+
+def test_a_stream_is_read_on_uvloop_too() -> None:
+    async def main() -> None:
+        assert await answer_to(CHUNKED + b"2\r\nhe\r\n", b"3\r\nllo\r\n0\r\n\r\n") == b"hello"
+        with pytest.raises(UnreachableError, match="broke"):
+            await answer_to(CHUNKED + b"5\r\nhello\r\n")
+        with pytest.raises(EndpointError):
+            await posted(HttpClient(parse_address("http://127.0.0.1:9")))
+        await test_the_zero_of_all_timings_is_when_the_last_byte_of_the_request_was_taken()
+        await test_a_reader_that_does_not_read_holds_the_server_back_and_hears_no_silence()
+
+    anyio.run(main, backend_options={"use_uvloop": True})
