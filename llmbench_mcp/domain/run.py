@@ -136,6 +136,22 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenJob:
+    """What the scheduler needs to know of a job that is not over; ``created_s`` in seconds of the epoch."""
+
+    id: str
+    run_id: str
+    device: str
+    endpoint_id: str
+    served_name: str
+    priority: int
+    created_s: float
+
+
+AnyJob = Job | OpenJob
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """A run as stored, with its jobs and totals."""
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,7 +17,7 @@ from llmbench_mcp.domain.clock import boot_id, host_name
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import BenchError, DeviceBusy, LeaseLost, StorageError
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import Job
+from llmbench_mcp.domain.run import Job, OpenJob
 from llmbench_mcp.engine import residency
 from llmbench_mcp.engine.device_lock import device_lock
 from llmbench_mcp.engine.energy import EnergyMeter
@@ -35,6 +36,9 @@ from llmbench_mcp.store.work import WorkStore
 log = logging.getLogger(__name__)
 
 _POLL_S = 0.25
+_LONGEST_POLL_S = 0.5
+_LOOK_SHARE = 10
+"""A look at a long queue is dear: it may take a tenth of the time."""
 _OUTAGE_WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0)
 
 
@@ -58,7 +62,7 @@ class Parts:
 
 @dataclass(slots=True)
 class _Active:
-    job: Job
+    job: OpenJob
     scope: anyio.CancelScope
     worker: JobWorker | None = None
 
@@ -85,6 +89,7 @@ class Executor:
         self._scope = scope
         self._state = _State()
         self._draining = False
+        self._napping = anyio.CancelScope()
 
     def drain(self) -> None:
         """Start nothing new, give up loading, finish the answers in flight, then leave."""
@@ -122,9 +127,16 @@ class Executor:
             group.start_soon(self._heartbeat, lease)
             group.start_soon(self._regrade, lease, work)
             group.start_soon(self._parts.sampler.run, lambda: bool(self._state.active), lease.key)
+            began = self._clock.monotonic()
             while not await self._tick(lease, work, group, idle_exit_s):
-                await self._clock.sleep(_POLL_S)
+                await self._nap(self._clock.monotonic() - began)
+                began = self._clock.monotonic()
             group.cancel_scope.cancel()
+
+    async def _nap(self, look_s: float) -> None:
+        """Until the next look at the queue: longer after a long one, at once when a job ends."""
+        with anyio.CancelScope() as self._napping:
+            await self._clock.sleep(min(_LONGEST_POLL_S, max(_POLL_S, _LOOK_SHARE * look_s)))
 
     async def _regrade(self, lease: Lease, work: WorkStore) -> None:
         store = RegradeStore(self._parts.database, self._clock, lease)
@@ -177,18 +189,19 @@ class Executor:
         finally:
             self._state.tidying = False
 
-    def _stop_what_is_over(self, jobs: list[Job]) -> None:
+    def _stop_what_is_over(self, jobs: list[OpenJob]) -> None:
         """A job at work that is open no more was cancelled, or has just ended: its work stops."""
         still_open = {job.id for job in jobs}
         for active in self._state.active.values():
             if active.job.id not in still_open:
                 active.scope.cancel()
 
-    def _picks(self, jobs: list[Job]) -> list[Job]:
+    def _picks(self, jobs: list[OpenJob]) -> list[OpenJob]:
         state, now = self._state, self._clock.monotonic()
         busy = {lane(active.job) for active in state.active.values()}
         waiting = {job_id for job_id, until in state.wait_until.items() if until > now}
-        return next_jobs(jobs, busy, state.loaded, Held(waiting, state.outages), self._clock.utc_now())
+        now_s = datetime.fromisoformat(self._clock.utc_now()).timestamp()
+        return next_jobs(jobs, busy, state.loaded, Held(waiting, state.outages), now_s)
 
     async def _is_idle(self, lease: Lease, has_jobs: bool, idle_exit_s: float) -> bool:
         if has_jobs or self._state.active or self._state.tidying:
@@ -211,7 +224,7 @@ class Executor:
                 await work.end_cancelled(run_id)
                 log.info("run %s cancelled", run_id)
 
-    async def _work_on(self, job: Job, work: WorkStore, scope: anyio.CancelScope) -> None:
+    async def _work_on(self, job: OpenJob, work: WorkStore, scope: anyio.CancelScope) -> None:
         try:
             with scope:
                 await self._guarded(job, work)
@@ -222,8 +235,9 @@ class Executor:
             self._hold_back(job, 10.0)
         finally:
             del self._state.active[job.id]
+            self._napping.cancel()
 
-    async def _guarded(self, job: Job, work: WorkStore) -> None:
+    async def _guarded(self, job: OpenJob, work: WorkStore) -> None:
         """The top-level handler of a job: whatever goes wrong ends or postpones this job and no other."""
         try:
             await self._run_job(job, work)
@@ -244,7 +258,8 @@ class Executor:
             reason = f"internal error: {type(_leaf(group)).__name__}; see the executor's log"
             await work.job_ended(job, "failed", reason, "validator_error")
 
-    async def _run_job(self, job: Job, work: WorkStore) -> None:
+    async def _run_job(self, open_job: OpenJob, work: WorkStore) -> None:
+        job = await work.job(open_job.id)
         endpoint = await self._parts.residency.endpoints.find(job.endpoint_id)
         if endpoint is None:
             await work.job_ended(job, "failed", f"endpoint {job.endpoint} was removed", "not_available")
@@ -254,6 +269,7 @@ class Executor:
         async with device_lock(self._parts.leases, self._clock, job.device, job.endpoint_id, ttl_s) as lease:
             room, parts = residency.Residency(self._parts.residency, lease), self._parts
             tools = Tools(work, parts.models, parts.grader, room, parts.settings, self._clock, parts.meter)
+            self._state.loaded[lane(open_job)] = (job.endpoint_id, job.served_name)
             await self._worked(job, endpoint, tools)
 
     async def _worked(self, job: Job, endpoint: Endpoint, tools: Tools) -> None:
@@ -261,14 +277,13 @@ class Executor:
         where = Where(host_name(), boot_id(), job.device, tools.work.owner)
         worker = JobWorker(tools, backend, endpoint, job, where)
         self._state.active[job.id].worker = worker
-        self._state.loaded[lane(job)] = Loaded(job.endpoint_id, job.served_name)
         try:
             await worker.run()
         finally:
             with anyio.move_on_after(5, shield=True):
                 await backend.aclose()
 
-    async def _postpone(self, job: Job, work: WorkStore, error: BaseException) -> None:
+    async def _postpone(self, job: OpenJob, work: WorkStore, error: BaseException) -> None:
         assert isinstance(error, OutageError), "only outages are postponed"
         lasted = await work.job_postponed(job, str(error.cause))
         if lasted > self._parts.settings.outage_limit_s:
@@ -281,7 +296,7 @@ class Executor:
         log.warning("job %s waits %.0f s: %s", job.id, wait, error.cause)
         self._hold_back(job, wait)
 
-    def _hold_back(self, job: Job, seconds: float) -> None:
+    def _hold_back(self, job: OpenJob, seconds: float) -> None:
         self._state.wait_until[job.id] = self._clock.monotonic() + seconds
 
 

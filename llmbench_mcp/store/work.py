@@ -10,11 +10,11 @@ from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt
 from llmbench_mcp.domain.chat import Usage
 from llmbench_mcp.domain.hardware import Energy
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import Job, JobState
+from llmbench_mcp.domain.run import AnyJob, Job, JobState, OpenJob
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.store.attempts import completion_row, finish_row, measured_row
 from llmbench_mcp.store.codec import load_task
-from llmbench_mcp.store.database import Database, Transaction
+from llmbench_mcp.store.database import Database, Row, Transaction
 from llmbench_mcp.store.energy import record_energy
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
@@ -41,9 +41,15 @@ class WorkStore:
                 await add_event(transaction, self._clock.utc_now(), run_id, "interrupted", {})
         return runs
 
-    async def open_jobs(self) -> list[Job]:
+    async def open_jobs(self) -> list[OpenJob]:
         """Jobs not yet over whose run is not being cancelled, oldest first."""
-        return [job_of(row) for row in await self._database.all("jobs_open")]
+        return [_open_job(row) for row in await self._database.all("jobs_open")]
+
+    async def job(self, job_id: str) -> Job:
+        """One of them whole."""
+        row = await self._database.one("job_get", job_id)
+        assert row is not None, "jobs are deleted with their run only, and an open run is not deleted"
+        return job_of(row)
 
     async def cancel_requests(self) -> list[str]:
         """Runs somebody asked to stop."""
@@ -71,7 +77,7 @@ class WorkStore:
             if await transaction.run("job_loaded", job.id, load_s, residency):
                 await add_event(transaction, self._clock.utc_now(), job.run_id, "job_running", {"job": job.id})
 
-    async def job_postponed(self, job: Job, reason: str) -> float:
+    async def job_postponed(self, job: AnyJob, reason: str) -> float:
         """An outage: the job waits, its run is paused with the reason. Returns how long the outage lasts, seconds."""
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
@@ -82,7 +88,7 @@ class WorkStore:
         since = row["outage_since"] if row else None
         return _seconds_between(since, now) if since else 0.0
 
-    async def job_released(self, job: Job) -> None:
+    async def job_released(self, job: AnyJob) -> None:
         """The executor is leaving in good order: the job is pending for the next one."""
         async with self._database.transaction(self._fence) as transaction:
             await transaction.run("job_state", job.id, "pending", None, None)
@@ -92,7 +98,9 @@ class WorkStore:
         async with self._database.transaction(self._fence) as transaction:
             await transaction.run("attempts_reset", job.id)
 
-    async def job_ended(self, job: Job, state: JobState, reason: str | None, failure: str | None = None) -> None:
+    async def job_ended(
+        self, job: AnyJob, state: JobState, reason: str | None, failure: str | None = None
+    ) -> None:
         """The job is over; attempts still open get ``failure``. Ends the run when it was the last job."""
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
@@ -204,6 +212,11 @@ class WorkStore:
             data = {"task": attempt.task_id, "passed": passed, "failure": outcome.failure}
             await add_event(transaction, now, attempt.run_id, "attempt", data)
         return True
+
+
+def _open_job(row: Row) -> OpenJob:
+    created = datetime.fromisoformat(row.pop("created_at")).timestamp()
+    return OpenJob(**row, created_s=created)
 
 
 def _limit_reached(limits: Mapping[str, float], used: Mapping[str, float]) -> str | None:

@@ -39,10 +39,13 @@ select count(*) as n from runs where state in ('queued', 'running', 'paused');
 select j.*, r.priority, r.keep_loaded from jobs j join runs r on r.id = j.run_id where j.run_id = $1 order by j.position;
 
 -- name: jobs_open
-select j.*, r.priority, r.keep_loaded
+select j.id, j.run_id, j.device, j.endpoint_id, j.served_name, r.priority, j.created_at
 from jobs j join runs r on r.id = j.run_id
 where j.state in ('pending', 'loading', 'running') and r.cancel_requested = 0
 order by j.created_at, j.position;
+
+-- name: job_get
+select j.*, r.priority, r.keep_loaded from jobs j join runs r on r.id = j.run_id where j.id = $1;
 
 -- name: run_failures
 select f.failure, sum(f.n) as n
