@@ -1,8 +1,8 @@
 """One client's share of ``benchmarks/client.py``, in a process of its own so that its memory and CPU are its own.
 
-    python benchmarks/contenders.py CLIENT LOOP PORT STREAMS SCRIPT     prints one JSON object
+    python benchmarks/contenders.py CLIENT LOOP PORT STREAMS ROUNDS SCRIPT     prints one JSON object
 
-CLIENT is ours, httpx2 or aiohttp. All three parse with the program's own parsers, so that what differs is the way
+CLIENT is ours, httpx2 or aiohttp; LOOP asyncio or uvloop. All three parse with the program's own parsers, so that what differs is the way
 from the socket to them.
 """
 
@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,9 @@ async def aiohttp(base: str) -> AsyncIterator[Ask]:
 
     trace.on_request_chunk_sent.append(on_sent)
     connector = library.TCPConnector(limit=0, force_close=True)
-    async with library.ClientSession(base, connector=connector, trace_configs=[trace], auto_decompress=False) as session:
+    async with library.ClientSession(
+        base, connector=connector, trace_configs=[trace], auto_decompress=False
+    ) as session:
 
         async def once(body: dict[str, Any]) -> Completion:
             chat, parser = ChatStream(), SseParser()
@@ -105,26 +108,35 @@ def _take(chat: ChatStream, parser: SseParser, piece: bytes) -> None:
     chat.feed(parser.feed(piece), stamp)
 
 
-async def compete(name: str, base: str, streams: int, script: dict[str, Any]) -> dict[str, Any]:
-    """Ask once alone to warm up, then ``streams`` times at once."""
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``streams`` at once, ``rounds`` times one after the other."""
+
+    streams: int
+    rounds: int
+    script: dict[str, Any]
+
+
+async def compete(name: str, base: str, load: Load) -> dict[str, Any]:
+    """Ask once alone to warm up, then as the load says."""
     async with CLIENTS[name](base) as ask:
 
-        async def one(user: str) -> tuple[str, Completion]:
-            body = {"model": f"m-{name}", "user": user, "messages": [], "stream": True, "script": script}
-            return user, await ask(body)
+        async def one(user: str) -> tuple[str, dict[str, Any]]:
+            body = {"model": f"m-{name}", "user": user, "messages": [], "stream": True, "script": load.script}
+            return user, _figures(await ask(body))
 
-        cold = await one("warm-up")
+        answers = [await one("cold")]
         gc.collect()
-        gc.freeze()
+        gc.freeze()  # as the executor does while it measures
         memory: list[float] = []
         watch = asyncio.create_task(_watch(memory))
         wall, cpu = time.monotonic(), time.process_time()
-        done = await asyncio.gather(*(one(f"{number}") for number in range(streams)))
+        for number in range(load.rounds):
+            answers += await asyncio.gather(*(one(f"{number}.{stream}") for stream in range(load.streams)))
         wall, cpu = time.monotonic() - wall, time.process_time() - cpu
         watch.cancel()
-    own = {user: _figures(completion) for user, completion in [cold, *done]}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"answers": own, "cpu_s": cpu, "wall_s": wall, "pss_mb": max([*memory, _pss_mb()]), "rss_mb": peak}
+    return {"answers": dict(answers), "cpu_s": cpu, "wall_s": wall, "pss_mb": max(memory, default=0), "rss_mb": peak}
 
 
 def _figures(completion: Completion) -> dict[str, Any]:
@@ -143,8 +155,8 @@ def _figures(completion: Completion) -> dict[str, Any]:
 
 async def _watch(memory: list[float]) -> None:
     while True:
-        await asyncio.sleep(0.25)
         memory.append(_pss_mb())
+        await asyncio.sleep(0.25)
 
 
 def _pss_mb() -> float:
@@ -159,15 +171,15 @@ def _pss_mb() -> float:
 
 def main() -> None:
     """Run and print."""
-    name, loop, port, streams, script = sys.argv[1:]
+    name, loop, port, streams, rounds, script = sys.argv[1:]
     factory = None
     if loop == "uvloop":
         import uvloop
 
         factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
-        base = f"http://127.0.0.1:{port}"
-        print(json.dumps(runner.run(compete(name, base, int(streams), json.loads(script)))))
+        load = Load(int(streams), int(rounds), json.loads(script))
+        print(json.dumps(runner.run(compete(name, f"http://127.0.0.1:{port}", load))))
 
 
 if __name__ == "__main__":

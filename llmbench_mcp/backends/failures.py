@@ -34,7 +34,7 @@ _CAPABILITY = re.compile(
     r"not[ _]support|unsupported|no support for|not a (chat|text|completion) model|embedding model", re.I
 )
 _PATH_MISSING = re.compile(
-    r"file not found|page not found|^not found\.?$|/v1/|no route|invalid url|unknown (path|endpoint)", re.I
+    r"file not found|page not found|^not found\.?$|/v1/|no route\b|invalid url|unknown (path|endpoint)", re.I
 )
 _STATUS_WORDS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"rate_limit|too_many_requests|throttl"), 429),

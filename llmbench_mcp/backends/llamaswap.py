@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from llmbench_mcp.backends.client import Answer, HttpClient
+from llmbench_mcp.backends.client import Answer, HttpClient, error_in
 from llmbench_mcp.backends.names import completed
 from llmbench_mcp.backends.openai_extras import OpenAIExtras
 from llmbench_mcp.backends.openai_wire import (
@@ -175,10 +175,10 @@ class LlamaSwapBackend(OpenAIExtras):
         )
 
     def _load_failure(self, name: str, answer: Answer) -> EndpointError:
-        said = self._client.refusal(answer) if answer.status >= 400 else None
-        if said and answer.status in (401, 403, 429):
-            return said
-        reason = f": {said.what}" if said else "."
+        if answer.status in (401, 403, 429):
+            return self._client.refusal(answer)
+        error = error_in(answer.body) if answer.status >= 400 else None
+        reason = f": {self._client.clean(error.message)}" if error else "."
         return ServerFault(
             f"{self._client.address.base} failed to load '{one_line(name, 80)}'{reason}", "Look at llama-swap's log."
         )

@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from llmbench_mcp.backends.client import parse_json
+from llmbench_mcp.backends.failures import error_object
 from llmbench_mcp.backends.openai_stream import ChatStream
 from llmbench_mcp.domain.chat import Completion, Timing
 from llmbench_mcp.domain.errors import ProtocolError
+from llmbench_mcp.domain.text import one_line
 
 LINE_BYTES = 1024 * 1024
 COLD_S = 0.5
@@ -57,7 +59,6 @@ class OllamaStream(ChatStream):
     def __init__(self) -> None:
         super().__init__()
         self._last: Mapping[str, Any] = {}
-        self._seen = False
         self._called = False
 
     def feed(self, events: Iterable[bytes], stamp: float) -> None:
@@ -68,29 +69,41 @@ class OllamaStream(ChatStream):
 
     def _line(self, line: bytes, stamp: float) -> None:
         found = parse_json(line.decode("utf-8", "replace"))  # a bad byte costs its character, not the line
-        if not isinstance(found, Mapping):
+        if not isinstance(found, dict):
             self.bad_events += 1
             return
-        whole = found.get("done") is True and not self._seen  # a server that does not stream: no delta was observed
-        self._seen = True
-        self.feed_object(self._as_chunk(found), None if whole else stamp)
-        if found.get("done") is True and not self.error:
-            self._last, self.done = found, True
-
-    def _as_chunk(self, found: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The object in the shape of an OpenAI chunk; errors stay as they are."""
         message = found.get("message")
-        if found.get("error") or not isinstance(message, Mapping):
-            return found
+        if found.get("done") is True or found.get("error") or not isinstance(message, dict):
+            self._ending(found, stamp)
+            return
         self._called = self._called or bool(message.get("tool_calls"))
-        choice = {"delta": message, "finish_reason": self._reason(found)}
-        counts = {"prompt_tokens": found.get("prompt_eval_count"), "completion_tokens": found.get("eval_count")}
-        return {"model": found.get("model"), "choices": [choice], "usage": counts if found.get("done") else None}
+        self._piece(found.get("model"), message, stamp)
 
-    def _reason(self, found: Mapping[str, Any]) -> Any:
+    def _piece(self, model: Any, message: dict[str, Any], stamp: float | None) -> None:
+        if isinstance(model, str) and model:
+            self._model = model
+        self.saw_choice = True
+        self._delta(message, stamp)
+
+    def _ending(self, found: dict[str, Any], stamp: float) -> None:
+        """An error, the last object, or something else that says nothing."""
+        self.error = error_object(found)
+        if self.error or found.get("done") is not True:
+            return
+        message = found.get("message")
+        if isinstance(message, dict):
+            self._called = self._called or bool(message.get("tool_calls"))
+            # A server that does not stream sends this object only: then no delta was observed.
+            self._piece(found.get("model"), message, stamp if self.saw_choice else None)
+        self._usage = {"prompt_tokens": found.get("prompt_eval_count"), "completion_tokens": found.get("eval_count")}
+        self.finish_reason = self._reason(found.get("done_reason"))
+        self._last, self.done = found, True
+
+    def _reason(self, said: Any) -> str | None:
         """Ollama says ``stop`` after tool calls too."""
-        reason = found.get("done_reason") if found.get("done") is True else None
-        return "tool_calls" if reason == "stop" and self._called else reason
+        if not isinstance(said, str) or not said:
+            return None
+        return "tool_calls" if said == "stop" and self._called else one_line(said, 64)
 
     def finish(self, error: str | None = None) -> Completion:
         """The completion so far, with the server's own figures beside ours."""

@@ -20,7 +20,7 @@ def run(context: typer.Context) -> None:
     """Do queued work in the foreground until idle. SIGTERM or Ctrl-C: finish what is in flight, then leave."""
     here = session(context)
     _log_to_stderr()
-    held = here.use(_run_draining)
+    held = here.use(_run_draining, measured=True)
     here.show({"ran": held}, lambda: [] if held else [_taken()])
 
 

@@ -34,12 +34,14 @@ class Discovery:
         endpoints: Endpoints,
         backends: BackendFactory,
         settings: Settings,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._endpoint_store = endpoint_store
         self._endpoints = endpoints
         self._backends = backends
         self._settings = settings
+        self._clock = clock
         self._neighbourhood = Neighbourhood(endpoints, settings)
 
     async def look(
@@ -99,13 +101,13 @@ class Discovery:
             except TimeoutError as error:
                 raise EndpointTimeout(f"{endpoint.url} gave no list within {limit:g} s.", "Try again.") from error
 
-    async def keep_looking(self, clock: Clock) -> None:
+    async def keep_looking(self) -> None:
         """Look at all known endpoints every ``discover_every_s`` until cancelled; 0 returns at once.
 
         For a background process: nothing is shown, failures are stored with the endpoints and logged.
         """
         while self._settings.discover_every_s:
-            await clock.sleep(self._settings.discover_every_s)
+            await self._clock.sleep(self._settings.discover_every_s)
             known = await self._endpoint_store.all()
             for report in await self._look_at(known, set()):
                 _log(report)

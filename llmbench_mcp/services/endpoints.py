@@ -12,7 +12,7 @@ import anyio
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.address import Address, is_agent_reachable, parse_address
 from llmbench_mcp.domain.chat import ChatRequest, Completion
-from llmbench_mcp.domain.endpoint import Endpoint, Resident, ServerInfo
+from llmbench_mcp.domain.endpoint import Endpoint, EvictPolicy, Resident, ServerInfo
 from llmbench_mcp.domain.errors import ConflictError, EndpointError, EndpointTimeout, InputError, NotFoundError
 from llmbench_mcp.domain.ids import endpoint_id
 from llmbench_mcp.domain.ports import Backend, BackendFactory, CredentialChecker, DeviceReader
@@ -35,6 +35,7 @@ class NewEndpoint:
     credential_ref: str | None = None
     concurrency: int = 1
     by_agent: bool = False
+    evict: EvictPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ class Endpoints:
             device=device,
             credential_ref=new.credential_ref,
             concurrency=new.concurrency,
+            evict=new.evict or "own",
             added_by="agent" if new.by_agent else "person",
             server_version=info.version,
             reachable=True,
@@ -173,6 +175,7 @@ class Endpoints:
             device=new.device or known.device,
             credential_ref=new.credential_ref or known.credential_ref,
             concurrency=new.concurrency if new.concurrency != 1 else known.concurrency,
+            evict=new.evict or known.evict,
             server_version=info.version,
             reachable=True,
         )

@@ -45,6 +45,10 @@ class Models:
         """Look at all or the named endpoints; raises and looks around as ``Discovery.look``."""
         return await self._discovery.look(names, around=around, by_agent=by_agent)
 
+    async def keep_discovering(self) -> None:
+        """Look at all known endpoints every ``discover_every_s`` until cancelled; for a background process."""
+        await self._discovery.keep_looking()
+
     async def refresh(self, key: str) -> tuple[Model, list[DiscoveryReport]]:
         """Look again at the endpoints that offer a model. Raises as resolve; NotFoundError when it is gone for good."""
         model = await self.resolve(key)

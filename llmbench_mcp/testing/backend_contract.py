@@ -15,17 +15,15 @@ methods under "The wire"; everything else stays as it is.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import fields
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 
-from llmbench_mcp.domain.chat import ChatRequest, Completion, Sampling
-from llmbench_mcp.domain.endpoint import OfferedModel, Resident
+from llmbench_mcp.domain.chat import ChatRequest, Sampling
 from llmbench_mcp.domain.errors import (
     AuthError,
     EndpointError,
@@ -40,15 +38,17 @@ from llmbench_mcp.domain.errors import (
 from llmbench_mcp.domain.ports import Backend
 from llmbench_mcp.testing.fake_server import CHAT, FakeServer, Script
 from llmbench_mcp.testing.replies import DONE, Cut, Gate, Reply, Step, chunk, error_reply, streamed, text_reply
+from llmbench_mcp.testing.server_contract import ServerContract
 
 MODEL = "m"
 ANOTHER = "another-model"
-BOUND_S = 10.0
-"""Real seconds after which something that has to come about has not."""
 
 
-class BackendContract(ABC):
-    """Inherit, give the two factories, and every test below runs. The fake must offer one model, named ``m``."""
+class BackendContract(ServerContract):
+    """Inherit, give the two factories, and every test here and in ServerContract runs.
+
+    The fake must offer one model, named ``m``.
+    """
 
     @abstractmethod
     def server(self, script: Script | None = None) -> FakeServer:
@@ -87,9 +87,14 @@ class BackendContract(ABC):
         """An answer that came from another model than ``m``; arranges at the server what else shows it."""
         return self.text("Hello, I am somebody else.", model=ANOTHER)
 
-    async def pause(self) -> None:
-        """Let the server get on with what it was ordered to do; a fake with its own clock moves that instead."""
-        await anyio.sleep(0.01)
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[Backend]:
+        async with self.opened() as (_, backend):
+            yield backend
+
+    def running(self) -> AbstractAsyncContextManager[Backend]:
+        """The backend at an unscripted fake."""
+        return self._running()
 
     @asynccontextmanager
     async def opened(self, script: Script | None = None) -> AsyncIterator[tuple[FakeServer, Backend]]:
@@ -102,11 +107,6 @@ class BackendContract(ABC):
                 await backend.aclose()
 
     # What the server is
-
-    async def test_inspecting_names_the_backend(self) -> None:
-        """And gives its abilities."""
-        async with self.opened() as (_, backend):
-            assert (await backend.inspect()).backend
 
     async def test_another_kind_of_server_is_refused(self) -> None:
         """HTML is no inference server, whoever serves it."""
@@ -123,98 +123,10 @@ class BackendContract(ABC):
             with pytest.raises(UnreachableError):
                 await backend.list_models()
 
-    # What it offers
-
     async def test_the_models_listed_are_those_served(self) -> None:
         """By their served names, once each."""
         async with self.opened() as (_, backend):
             assert [model.served_name for model in await backend.list_models()] == [MODEL]
-
-    async def test_what_the_server_does_not_say_stays_unknown(self) -> None:
-        """None, never 0 or an empty text; and what was guessed is there and marked."""
-        async with self.opened() as (_, backend):
-            for model in await backend.list_models():
-                assert all(count is None or count > 0 for count in _counts_of(model))
-                assert all(word is None or word.strip() for word in (model.digest, model.family, model.quantisation))
-                assert {field.name for field in fields(OfferedModel)} >= set(model.guessed)
-                assert all(getattr(model, name) is not None for name in model.guessed)
-
-    # What it holds in memory
-
-    async def test_residents_and_abilities_agree(self) -> None:
-        """A server that can unload can say what is loaded."""
-        async with self.opened() as (_, backend):
-            info, residents = await backend.inspect(), await backend.residents()
-            assert residents is not None or not info.can_unload
-
-    async def test_residents_are_listed_models_once_per_instance(self) -> None:
-        """With figures that make sense, or none."""
-        async with self.opened() as (_, backend):
-            await backend.load(MODEL)
-            residents = await backend.residents() or []
-            assert len({(one.served_name, one.instance_id) for one in residents}) == len(residents)
-            assert {one.served_name for one in residents} <= {one.served_name for one in await backend.list_models()}
-            for one in residents:
-                assert one.memory_bytes is None or one.memory_bytes > 0
-                assert one.device_bytes is None or 0 <= one.device_bytes <= (one.memory_bytes or one.device_bytes)
-
-    async def test_loading_a_model_that_is_there_succeeds(self) -> None:
-        """At once, or once it is loaded."""
-        async with self.opened() as (_, backend):
-            await backend.load(MODEL)
-
-    async def test_loading_twice_leaves_one_instance(self) -> None:
-        """Where the server says what it holds."""
-        async with self.opened() as (_, backend):
-            await backend.load(MODEL)
-            await backend.load(MODEL)
-            residents = await backend.residents()
-            assert residents is None or [one.served_name for one in residents] == [MODEL]
-
-    async def test_a_model_that_is_not_there_cannot_be_loaded(self) -> None:
-        """Where the server loads at all; the error says that the model is missing."""
-        async with self.opened() as (_, backend):
-            if (await backend.inspect()).can_load:
-                with pytest.raises(ModelNotAvailable):
-                    await backend.load("no-such-model")
-
-    async def test_unloading_without_the_ability_is_refused(self) -> None:
-        """Never a silent success."""
-        async with self.opened() as (_, backend):
-            if not (await backend.inspect()).can_unload:
-                with pytest.raises(EndpointError):
-                    await backend.unload(Resident(MODEL))
-
-    async def test_a_model_asked_to_leave_is_seen_gone_and_can_be_loaded_again(self) -> None:
-        """The order may be answered before it is done; the list of residents tells when it is."""
-        async with self.opened() as (_, backend):
-            if not (await backend.inspect()).can_unload:
-                return
-            await backend.load(MODEL)
-            for resident in await self._instances(backend):
-                await backend.unload(resident)
-            with anyio.fail_after(BOUND_S):
-                while await self._instances(backend):
-                    await self.pause()
-            await backend.load(MODEL)
-            assert await self._instances(backend)
-            assert (await self._ask(backend)).complete
-
-    async def test_unloading_what_is_not_there_touches_nothing(self) -> None:
-        """It may be refused, and it may be no error; what is loaded stays."""
-        async with self.opened() as (_, backend):
-            if not (await backend.inspect()).can_unload:
-                return
-            await backend.load(MODEL)
-            before = await self._instances(backend)
-            with suppress(EndpointError):
-                await backend.unload(Resident("no-such-model", "no-such-model:1"))
-            assert await self._instances(backend) == before
-
-    async def _instances(self, backend: Backend) -> list[Resident]:
-        residents = await backend.residents()
-        assert residents is not None
-        return [Resident(one.served_name, one.instance_id) for one in residents if one.served_name == MODEL]
 
     # Asking
 
@@ -228,16 +140,6 @@ class BackendContract(ABC):
             assert done.usage.completion_tokens == 4
             assert done.timing.ttft_s is not None
             assert done.timing.ttft_s >= 0
-
-    async def test_times_come_in_their_order(self) -> None:
-        """First token, first token of the answer, end; and no gap is negative."""
-        async with self.opened() as (_, backend):
-            timing = (await self._ask(backend)).timing
-            assert timing.ttft_s is not None
-            assert timing.ttfat_s is not None
-            assert timing.e2e_s is not None
-            assert 0 <= timing.ttft_s <= timing.ttfat_s <= timing.e2e_s
-            assert all(gap >= 0 for gap in timing.itl_s)
 
     async def test_reasoning_is_kept_apart_from_the_answer(self) -> None:
         """And it counts for the first token, not for the first token of the answer."""
@@ -259,11 +161,6 @@ class BackendContract(ABC):
             assert (sampling["temperature"], sampling["max_tokens"]) == (0.5, 9)
             assert "seed" not in sampling
             assert "top_p" not in sampling
-
-    async def test_the_answer_bears_the_name_of_the_model_asked(self) -> None:
-        """Or none at all."""
-        async with self.opened() as (_, backend):
-            assert (await self._ask(backend)).model in (None, MODEL)
 
     async def test_another_models_answer_is_not_passed_off_as_the_asked_ones(self) -> None:
         """Refused, or handed on with the other's name in it."""
@@ -333,7 +230,7 @@ class BackendContract(ABC):
         gate = Gate()
         replies = iter([self.part("so far", gate), self.text("next")])
         async with self.opened(lambda request: next(replies)) as (server, backend):
-            with anyio.fail_after(BOUND_S):
+            with anyio.fail_after(self.bound_s):
                 async with anyio.create_task_group() as group:
                     group.start_soon(self._ask_forever, backend)
                     await gate.reached()
@@ -345,7 +242,7 @@ class BackendContract(ABC):
         """However long the server stays silent."""
         gate = Gate()
         async with self.opened(lambda request: Reply(before=gate)) as (_, backend):
-            with anyio.fail_after(BOUND_S):
+            with anyio.fail_after(self.bound_s):
                 async with anyio.create_task_group() as group:
                     group.start_soon(self._ask_forever, backend)
                     await gate.reached()
@@ -358,13 +255,6 @@ class BackendContract(ABC):
                 await self._ask(backend)
             return caught.value
 
-    async def _ask(self, backend: Backend) -> Completion:
-        return await backend.chat(ChatRequest(MODEL, "p"), total_s=20, stall_s=10)
-
     async def _ask_forever(self, backend: Backend) -> None:
         await backend.chat(ChatRequest(MODEL, "p"), total_s=600, stall_s=600)
         raise AssertionError("the chat came back although it was cancelled")
-
-
-def _counts_of(model: OfferedModel) -> tuple[int | None, ...]:
-    return model.parameter_count, model.size_bytes, model.context_length

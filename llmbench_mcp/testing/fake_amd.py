@@ -111,7 +111,9 @@ def _metric(index: int, card: AmdCard) -> dict[str, Any]:
 
 
 def _process(index: int, card: AmdCard) -> dict[str, Any]:
-    held = [{"process_info": _process_info(pid, memory)} for pid, memory in card.processes.items()]
+    held: list[dict[str, Any]] = [
+        {"process_info": _process_info(pid, memory)} for pid, memory in card.processes.items()
+    ]
     return {"gpu": index, "process_list": held or [{"process_info": "No running processes detected"}]}
 
 

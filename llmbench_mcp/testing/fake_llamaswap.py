@@ -92,6 +92,7 @@ class FakeLlamaSwap(FakeServer):
         self._processes: dict[str, _Process] = {}
         self._hangs: dict[str, Gate] = {}
         self._turn = asyncio.Lock()
+        self._swaps: set[asyncio.Task[Reply | None]] = set()
         if gpu:
             gpu.before_reading.append(self.settle)
         self.routes |= {
@@ -100,6 +101,15 @@ class FakeLlamaSwap(FakeServer):
             "GET /running": self.running,
             "GET /unload": self.unload_all,
         }
+
+    async def stop(self) -> None:
+        """Close everything at once, and all servers behind it."""
+        for swap in self._swaps:
+            swap.cancel()
+        await asyncio.gather(*self._swaps, return_exceptions=True)
+        await super().stop()
+        for name in list(self._processes):
+            self.kill(name)
 
     @property
     def states(self) -> dict[str, str]:
@@ -205,13 +215,19 @@ class FakeLlamaSwap(FakeServer):
         """Why the model cannot be had; None once it runs."""
         model = self.configured.get(name)
         if model is None:
-            return own_error(404, "no router found for the requested model")
+            return own_error(404, "no router found for model")
         if model.peer:
             return None
-        async with self._turn:  # swaps happen one after the other, and requests wait for them
-            if self.states.get(name) != "ready" and not await self._start(model):
-                return own_error(502, f"process for {name} exited before it was ready")
-            self._processes[name].used_at = self.clock.monotonic()
+        swap = asyncio.create_task(self._swap_to(model))  # goes on when its request is given up
+        self._swaps.add(swap)
+        swap.add_done_callback(self._swaps.discard)
+        return await asyncio.shield(swap)
+
+    async def _swap_to(self, model: SwapModel) -> Reply | None:
+        async with self._turn:  # one after the other
+            if self.states.get(model.name) != "ready" and not await self._start(model):
+                return own_error(502, f"process for {model.name} exited before it was ready")
+            self._processes[model.name].used_at = self.clock.monotonic()
         return None
 
     async def _start(self, model: SwapModel) -> bool:
@@ -220,18 +236,14 @@ class FakeLlamaSwap(FakeServer):
         self._processes[model.name] = _Process("starting", self.clock.monotonic())
         if self.gpu:
             self.gpu.allocate(self.url, model.name, model.size)
-        try:
-            if model.name in self._hangs:
-                await self._hangs.pop(model.name).pass_through()
-            await self.clock.sleep(model.start_s)
-        except asyncio.CancelledError:
+        if model.name in self._hangs:
+            await self._hangs.pop(model.name).pass_through()
+        await self.clock.sleep(model.start_s)
+        if model.fails or model.name not in self._processes:
             self.kill(model.name)
-            raise
-        if model.fails:
-            self.kill(model.name)
-        else:
-            self._processes[model.name].state = "ready"
-        return not model.fails
+            return False
+        self._processes[model.name].state = "ready"
+        return True
 
     async def _make_room(self, name: str) -> None:
         together = next((group for group in self.groups if name in group), frozenset({name}))

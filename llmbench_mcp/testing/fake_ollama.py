@@ -89,6 +89,7 @@ class FakeOllama(FakeServer):
         self._hangs: dict[str, deque[Gate]] = defaultdict(deque)
         self._refusals: dict[str, deque[Reply]] = defaultdict(deque)
         self._asking = 0
+        self._restarting = asyncio.Lock()
         self.routes |= {
             "GET /": lambda request: Reply(body="Ollama is running", content_type="text/plain; charset=utf-8"),
             "GET /api/version": lambda request: Reply(body={"version": VERSION}),
@@ -131,9 +132,10 @@ class FakeOllama(FakeServer):
 
     async def restart(self, *, memory_too: bool = True) -> None:
         """Break all connections, forget all residents, and listen again on the same port."""
-        await self.stop()
-        self.scheduler.forget_all(memory_too=memory_too)
-        await self.__aenter__()
+        async with self._restarting:
+            await self.stop()
+            self.scheduler.forget_all(memory_too=memory_too)
+            await self.__aenter__()
 
     def evict(self, name: str) -> None:
         """Somebody else throws a model out."""

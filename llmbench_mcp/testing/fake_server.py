@@ -183,14 +183,12 @@ class FakeServer:
         self._connections.add(task)
         self.connections += 1
         task.add_done_callback(self._connections.discard)
+        task.add_done_callback(lambda done: writer.close())  # one cancelled before it began has closed nothing
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            with suppress(ConnectionError, asyncio.IncompleteReadError):
-                while await self._exchange(reader, writer):
-                    pass
-        finally:
-            writer.close()
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while await self._exchange(reader, writer):
+                pass
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         request = await _read_request(reader)

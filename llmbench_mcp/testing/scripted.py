@@ -66,7 +66,7 @@ class ScriptedBackend:
     async def list_models(self) -> Sequence[OfferedModel]:
         """What the script offers."""
         self._check_up()
-        return list(self._server.models)
+        return self._server.models
 
     async def residents(self) -> Sequence[Resident] | None:
         """What is loaded, or None for a server without loading."""

@@ -16,9 +16,11 @@ from llmbench_mcp.domain.address import parse_address
 from llmbench_mcp.domain.errors import AuthError, EndpointTimeout
 from llmbench_mcp.testing.clocks import ManualClock
 from llmbench_mcp.testing.fake_llama import FakeLlama, FakeRouter
+from llmbench_mcp.testing.fake_llamaswap import FakeLlamaSwap
 from llmbench_mcp.testing.fake_lmstudio import FakeLMStudio
 from llmbench_mcp.testing.fake_ollama import FakeOllama
 from llmbench_mcp.testing.fake_server import MODELS, FakeServer, Received, Route
+from llmbench_mcp.testing.fake_vllm import FakeVllm
 from llmbench_mcp.testing.replies import Gate, Reply
 
 KEY = "zz-LIVE-7f3a9c51d2e8"
@@ -51,6 +53,12 @@ KINDS: dict[str, tuple[str, Make]] = {
     "ollama": ("ollama", FakeOllama),
     "ollama without models": ("ollama", lambda: FakeOllama([])),
     "ollama behind a proxy": ("ollama", lambda: hidden(FakeOllama())),
+    "vllm": ("vllm", FakeVllm),
+    "vllm in sleep mode": ("vllm", lambda: FakeVllm(sleep_mode=True)),
+    "vllm behind a proxy": ("vllm", lambda: hidden(FakeVllm())),
+    "llama-swap": ("llamaswap", FakeLlamaSwap),
+    "llama-swap without models": ("llamaswap", lambda: FakeLlamaSwap([])),
+    "llama-swap behind a proxy": ("llamaswap", lambda: hidden(FakeLlamaSwap())),
     "openai-compatible": ("openai", FakeServer),
 }
 

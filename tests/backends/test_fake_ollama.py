@@ -89,6 +89,22 @@ async def test_a_model_in_use_leaves_only_when_it_is_done() -> None:
         assert server.loaded_names == []
 
 
+async def test_a_load_whose_client_hangs_up_is_given_up() -> None:
+    gpu = SimulatedGpu()
+    async with FakeOllama(gpu=gpu) as server, ollama_at(server.url) as backend:
+        server.timings.load_s = 3600.0
+        async with anyio.create_task_group() as group:
+            group.start_soon(backend.load, "m")
+            while not gpu.used_bytes:
+                await anyio.lowlevel.checkpoint()
+            assert server.loaded_names == ["m"]
+            group.cancel_scope.cancel()
+        with anyio.fail_after(10):
+            while gpu.used_bytes:
+                await anyio.lowlevel.checkpoint()
+        assert server.loaded_names == []
+
+
 async def test_faults_happen_once_or_until_healed() -> None:
     gpu = gpu_24()
     async with FakeOllama(gpu=gpu) as server, ollama_at(server.url) as backend:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,8 +30,8 @@ def certificate(folder: Path, name: str) -> tuple[Path, str]:
     key = ec.generate_private_key(ec.SECP256R1())
     who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     start = datetime.now(UTC) - timedelta(days=1)
-    made = x509.CertificateBuilder(who, who, key.public_key(), x509.random_serial_number(), start)
-    made = made.not_valid_after(start + timedelta(days=30))
+    made = x509.CertificateBuilder(who, who, key.public_key(), x509.random_serial_number())
+    made = made.not_valid_before(start).not_valid_after(start + timedelta(days=30))
     pem = made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     form = serialization.PrivateFormat.PKCS8
     secret = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
@@ -79,16 +80,34 @@ async def test_a_pin_that_is_no_certificate_is_refused_at_once() -> None:
         HttpClient(parse_address("https://127.0.0.1"), ClientOptions(certificate="-----BEGIN nonsense"))
 
 
-async def test_a_connection_with_tls_is_used_again() -> None:
+async def test_a_connection_with_tls_is_used_again(tmp_path: Path) -> None:
     """The handshake is dear, so that here the default is to keep it."""
-    client = HttpClient(parse_address("https://127.0.0.1"))
-    assert client._measured._keep_s > 0
-    await client.aclose()
+    connections = 0
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        while True:
+            await always(ANSWER)(reader, writer)
+
+    file, pem = certificate(tmp_path, "127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    async with raw_server(handler, context) as port:
+        client = HttpClient(parse_address(f"https://127.0.0.1:{port}"), ClientOptions(certificate=pem))
+        assert [await streamed(client) for _ in range(3)] == [BODY] * 3
+        await client.aclose()
+    assert connections == 1
 
 
 async def test_plain_http_to_a_tls_port_and_the_other_way_round_fail_cleanly(tmp_path: Path) -> None:
     file, pem = certificate(tmp_path, "127.0.0.1")
-    async with tls_server(file, ANSWER) as url, raw_server(always(ANSWER)) as plain:
+
+    async def no_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    async with tls_server(file, ANSWER) as url, raw_server(no_tls) as plain:
         client = HttpClient(parse_address(url.replace("https", "http")))
         with pytest.raises(UnreachableError):
             await streamed(client)
@@ -104,10 +123,10 @@ async def test_servers_elsewhere_are_asked_through_the_proxy_that_the_environmen
 ) -> None:
     seen: list[str] = []
 
-    async def proxy(reader: object, writer: object) -> None:
-        head, _ = await read_request(reader)  # type: ignore[arg-type]  # a handler's streams
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head, _ = await read_request(reader)
         seen.append(head.split("\r\n")[0])
-        writer.write(ANSWER)  # type: ignore[attr-defined]
+        writer.write(ANSWER)
 
     async with raw_server(proxy) as port:
         for name in ("http_proxy", "HTTP_PROXY"):

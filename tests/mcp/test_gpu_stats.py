@@ -39,22 +39,22 @@ async def test_a_device_is_read_with_units_and_reasons_for_what_is_null(tmp_path
         }
 
 
-async def test_a_hung_driver_holds_up_no_other_call_and_is_given_up(tmp_path: Path, era: Era) -> None:
+async def test_a_hung_driver_holds_up_no_other_call(tmp_path: Path, era: Era) -> None:
     free = threading.Event()
-    hung = MachineDevices(FakeNvml([FakeCard()], hang=free), limit_s=1.0)
-    order: list[str] = []
+    hung = MachineDevices(FakeNvml([FakeCard()], hang=free), limit_s=60.0)
+    stats: list[str] = []
 
     async def ask(client: BenchClient) -> None:
-        stats = await client.call("gpu_stats")
-        order.append("gpu_stats")
-        [cpu] = stats["devices"]
-        assert "nvidia: the driver did not answer within 1 s; run nvidia-smi to see why" in cpu["unknown"]
+        stats.extend(device["id"] for device in (await client.call("gpu_stats"))["devices"])
 
-    async with open_bench(tmp_path, devices=hung) as bench, bench.client(era) as client:
-        async with anyio.create_task_group() as group:
-            group.start_soon(ask, client)
-            await anyio.wait_all_tasks_blocked()
-            await client.call("endpoint_list")
-            order.append("endpoint_list")
-    free.set()
-    assert order == ["endpoint_list", "gpu_stats"]
+    async with (
+        open_bench(tmp_path, devices=hung) as bench,
+        bench.client(era) as client,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(ask, client)
+        await anyio.wait_all_tasks_blocked()
+        assert (await client.call("endpoint_list"))["total"] == 0
+        assert stats == []
+        free.set()
+    assert stats == ["nvidia:0", "cpu"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.types import CallToolResult
@@ -10,7 +11,7 @@ from pydantic import Field, WithJsonSchema
 from llmbench_mcp.domain.chat import Sampling
 from llmbench_mcp.domain.run import RunRequest, run_limits
 from llmbench_mcp.server.arguments import Names
-from llmbench_mcp.server.present import names, reply
+from llmbench_mcp.server.present import MESSAGE_LIMIT, names, reply, shown
 from llmbench_mcp.server.results import Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, writes
 from llmbench_mcp.services.custom_tasks import custom_tasks as custom_tasks_of
@@ -97,6 +98,10 @@ async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     return reply(_started(await app.runs.start(request)))
 
 
+def _remarks(remarks: Sequence[str]) -> list[str] | None:
+    return [shown(remark, MESSAGE_LIMIT) for remark in remarks[:10]] or None
+
+
 def _started(started: Started) -> RunStarted:
     run = started.run
     return RunStarted(
@@ -105,7 +110,7 @@ def _started(started: Started) -> RunStarted:
         created=started.created,
         planned_attempts=run.planned,
         estimate_s=started.estimate_s,
-        remarks=names(started.remarks) or None,
+        remarks=_remarks(started.remarks),
         next=f"run_results run_id={run.id}" if run.is_over else f"run_status run_id={run.id} wait_s=30",
     )
 
@@ -117,7 +122,7 @@ def _previewed(preview: RunPreview) -> RunStarted:
         planned_attempts=preview.attempts,
         estimate_s=preview.estimate_s,
         loads=preview.loads,
-        remarks=names(preview.remarks) or None,
+        remarks=_remarks(preview.remarks),
         jobs=names(preview.jobs),
         next="run_start with dry_run=false",
     )
