@@ -2,8 +2,8 @@
 
     python benchmarks/contenders.py CLIENT LOOP PORT STREAMS ROUNDS SCRIPT     prints one JSON object
 
-CLIENT is ours, httpx2 or aiohttp; LOOP asyncio or uvloop. All three parse with the program's own parsers, so that what differs is the way
-from the socket to them.
+CLIENT is ours, httpx2 or aiohttp; LOOP asyncio or uvloop. All three parse with the program's own parsers, so that
+what differs is the way from the socket to them.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, cast
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -104,7 +105,9 @@ def _pieces(model: str, script: Script) -> Pieces:
 class Answer:
     """One scripted answer at work."""
 
-    def __init__(self, transport: asyncio.Transport, body: dict[str, Any], read_at: float, done: Callable[[], None]):
+    def __init__(
+        self, transport: asyncio.Transport, body: dict[str, Any], read_at: float, done: Callable[[], None]
+    ) -> None:
         self._script = script = Script(**body.get("script", {}))
         self._model = model = str(body["model"])
         self._pieces = _pieces(model, script)
@@ -214,11 +217,12 @@ async def serve() -> None:
 
 def main() -> None:
     """Serve until killed, on uvloop where it is installed: the server must be the faster side."""
-    try:
-        from uvloop import new_event_loop
-    except ImportError:
-        from asyncio import new_event_loop
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    if find_spec("uvloop"):
+        import uvloop
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(serve())
 
 

@@ -103,7 +103,7 @@ class LlamaCppBackend(OpenAIExtras):
         """The one model, or the router's loaded and loading ones. The server never tells memory."""
         return [resident(entry) for entry in await fetch_models(self._client) if holds_memory(entry)]
 
-    async def load(self, served_name: str) -> None:
+    async def load(self, served_name: str, context_length: int | None = None) -> None:
         """Have the router load the model and wait until it has; a single server has it loaded already.
 
         At its limit of models the router first makes the least recently used one leave.

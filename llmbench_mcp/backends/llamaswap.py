@@ -88,7 +88,7 @@ class LlamaSwapBackend(OpenAIExtras):
         """The models whose servers run, those starting and stopping too. Memory is never told."""
         return [Resident(name) for name in await self._states()]
 
-    async def load(self, served_name: str) -> None:
+    async def load(self, served_name: str, context_length: int | None = None) -> None:
         """Have the model's server started and wait until it is ready; a peer's model needs nothing.
 
         Others stop for it as the proxy's groups say.

@@ -55,7 +55,7 @@ class OpenAIBackend(OpenAIExtras):
         """None: the API has no word for it."""
         return None
 
-    async def load(self, served_name: str) -> None:
+    async def load(self, served_name: str, context_length: int | None = None) -> None:
         """Nothing to do: such servers load on the first request, if at all."""
 
     async def unload(self, resident: Resident) -> None:

@@ -89,7 +89,7 @@ class VllmBackend(OpenAIExtras):
             return []
         return [Resident(entry["id"], context_length=_length(entry)) for entry in await fetch_models(self._client)]
 
-    async def load(self, served_name: str) -> None:
+    async def load(self, served_name: str, context_length: int | None = None) -> None:
         """Wake the server where it sleeps and wait until it answers; nothing to do otherwise.
 
         Raises:

@@ -27,8 +27,11 @@ class Backend(Protocol):
         """Models loaded now; None when the server cannot say."""
         ...
 
-    async def load(self, served_name: str) -> None:
-        """Load and wait until loaded; returns at once when the server cannot load on request."""
+    async def load(self, served_name: str, context_length: int | None = None) -> None:
+        """Load and wait until loaded; returns at once when the server cannot load on request.
+
+        ``context_length``: tokens of context to load with; a server that cannot choose ignores it.
+        """
         ...
 
     async def unload(self, resident: Resident) -> None:

@@ -123,7 +123,8 @@ class JobWorker:
     async def _place(self) -> Place:
         model = next((one for one in await self._tools.models.all() if one.id == self._job.model_id), None)
         size, digest = (model.size_bytes, model.digest) if model else (None, None)
-        return Place(self._backend, self._job.served_name, size, digest, self._job.keep_loaded)
+        name, context = self._job.served_name, self._job.sampling.context_length
+        return Place(self._backend, name, size, digest, self._job.keep_loaded, context)
 
     async def _finish(self) -> None:
         if not self._job.keep_loaded and not await self._is_wanted_again():

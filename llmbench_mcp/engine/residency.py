@@ -10,7 +10,7 @@ import anyio
 
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.chat import ChatRequest, Sampling
-from llmbench_mcp.domain.endpoint import Endpoint, Resident
+from llmbench_mcp.domain.endpoint import Endpoint, Resident, ServerInfo
 from llmbench_mcp.domain.errors import (
     ConflictError,
     EndpointError,
@@ -46,13 +46,17 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The model wanted: on which endpoint, under which name; what is known of it. ``keep``: it stays afterwards."""
+    """The model wanted: on which endpoint, under which name; what is known of it. ``keep``: it stays afterwards.
+
+    ``context_length``: tokens it must be loaded with; None: whatever it has.
+    """
 
     backend: Backend
     served_name: str
     size_bytes: int | None = None
     digest: str | None = None
     keep: bool = False
+    context_length: int | None = None
 
     @property
     def endpoint(self) -> Endpoint:
@@ -75,11 +79,12 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """A model loaded on the device. ``own``: this program loaded it."""
+    """A model loaded on the device. ``own``: this program loaded it. ``can_leave``: its server unloads on request."""
 
     backend: Backend
     resident: Resident
     own: bool
+    can_leave: bool = True
 
     @property
     def key(self) -> tuple[str, str]:
@@ -89,7 +94,7 @@ class Occupant:
     @property
     def may_leave(self) -> bool:
         """Whether the endpoint's policy lets us unload it."""
-        return self.own or self.backend.endpoint.evict == "any"
+        return self.can_leave and (self.own or self.backend.endpoint.evict == "any")
 
     def __str__(self) -> str:
         size = self.resident.device_bytes or self.resident.memory_bytes
@@ -129,10 +134,12 @@ class Residency:
         clock, notes = self._parts.clock, _Notes()
         started = clock.monotonic()
         info = await place.backend.inspect()
-        occupants = await self._occupants(place, notes)
-        here = [occupant for occupant in occupants if occupant.key == place.key]
-        others = [occupant for occupant in occupants if occupant.key != place.key]
-        await self._make_room(place, others, needs_load=info.can_load and not here, notes=notes)
+        occupants = await self._occupants(place, info, notes)
+        here = [occupant for occupant in occupants if occupant.key == place.key and _suits(place, occupant.resident)]
+        others = [occupant for occupant in occupants if occupant not in here]
+        # A server that loads but cannot be told to unload makes room by itself.
+        must_fit = info.can_load and info.can_unload and not here and not self._parts.settings.partial_offload
+        await self._make_room(place, others, must_fit, notes)
         if info.can_load and not here:
             await self._load(place)
         resident = await self._identify(place)
@@ -140,12 +147,12 @@ class Residency:
         await self._measure(place, resident, notes)
         return Ready(round(clock.monotonic() - started, 3), _label(resident is not None, notes.doubts))
 
-    async def _occupants(self, place: Place, notes: _Notes) -> list[Occupant]:
+    async def _occupants(self, place: Place, info: ServerInfo, notes: _Notes) -> list[Occupant]:
         """What is loaded on the device now, at whatever server."""
         own = {load.key for load in await self._parts.store.own()}
         residents = await place.backend.residents()
         await self._forget_gone(place, residents, own)
-        found = _owned(place.backend, residents, own)
+        found = _owned(place.backend, info, residents, own)
         for endpoint in await self._parts.endpoints.all():
             if endpoint.id != place.endpoint.id and endpoint.device == place.endpoint.device != HOSTED:
                 found += await self._neighbours(endpoint, own, notes)
@@ -163,7 +170,7 @@ class Residency:
     async def _neighbours(self, endpoint: Endpoint, own: set[tuple[str, str]], notes: _Notes) -> list[Occupant]:
         backend = self._parts.backends.open(endpoint)
         try:
-            return _owned(backend, await _asked(backend), own)
+            return _owned(backend, *await _asked(backend), own)
         except UnreachableError:
             await self._forget_all(endpoint, own)  # a server that is gone holds nothing
         except EndpointError as error:
@@ -180,7 +187,7 @@ class Residency:
             if endpoint_id == endpoint.id:
                 await self._parts.store.forget(self._lease, endpoint_id, served_name)
 
-    async def _make_room(self, place: Place, others: list[Occupant], needs_load: bool, notes: _Notes) -> None:
+    async def _make_room(self, place: Place, others: list[Occupant], must_fit: bool, notes: _Notes) -> None:
         """Evict what may leave; with co-residency only while the model does not fit beside it."""
         need = forecast(await self._parts.store.footprint(*place.key), place.size_bytes)
         staying = [occupant for occupant in others if not occupant.may_leave]
@@ -191,7 +198,7 @@ class Residency:
             await self._evict(occupant, notes)
         for occupant in staying:
             notes.add(f"shares the device with {occupant}")
-        if needs_load and not self._parts.settings.partial_offload:
+        if must_fit:
             room = await self._rooms.of(place.endpoint.device)
             check_fits(place.served_name, place.endpoint.device, need, room, [str(o) for o in staying])
 
@@ -214,7 +221,7 @@ class Residency:
         await self._parts.store.remember(self._lease, *place.key, place.endpoint.device, place.keep)
         try:
             with anyio.fail_after(self._parts.settings.load_timeout_s):
-                await place.backend.load(place.served_name)
+                await place.backend.load(place.served_name, place.context_length)
         except TimeoutError as error:
             raise self._too_slow(place, "was not loaded") from error
 
@@ -254,6 +261,8 @@ class Residency:
             raise ServerFault(f"The warm-up request failed: {done.error}")
 
     async def _measure(self, place: Place, resident: Resident | None, notes: _Notes) -> None:
+        if resident is not None and not _suits(place, resident):
+            notes.add(f"context {resident.context_length} instead of {place.context_length}")
         if resident is None or not resident.memory_bytes:
             return
         await self._parts.store.measured(self._lease, *place.key, resident.memory_bytes)
@@ -295,15 +304,23 @@ class Residency:
         return _label(True, notes.doubts)
 
 
-async def _asked(backend: Backend) -> Sequence[Resident] | None:
+async def _asked(backend: Backend) -> tuple[ServerInfo, Sequence[Resident] | None]:
     with anyio.move_on_after(_LOOK_S):
-        return await backend.residents()
+        return await backend.inspect(), await backend.residents()
     raise EndpointTimeout(f"{backend.endpoint.name} did not say within {_LOOK_S:.0f} s what it has loaded.")
 
 
-def _owned(backend: Backend, residents: Sequence[Resident] | None, own: set[tuple[str, str]]) -> list[Occupant]:
+def _owned(
+    backend: Backend, info: ServerInfo, residents: Sequence[Resident] | None, own: set[tuple[str, str]]
+) -> list[Occupant]:
     endpoint_id = backend.endpoint.id
-    return [Occupant(backend, one, (endpoint_id, one.served_name) in own) for one in residents or ()]
+    return [Occupant(backend, one, (endpoint_id, one.served_name) in own, info.can_unload) for one in residents or ()]
+
+
+def _suits(place: Place, resident: Resident) -> bool:
+    """Whether it is loaded with the context asked for, as far as that is known."""
+    asked, in_force = place.context_length, resident.context_length
+    return asked is None or in_force is None or asked == in_force
 
 
 def _fits(need: int | None, room: Room) -> bool:

@@ -73,7 +73,7 @@ class ScriptedBackend:
         self._check_up()
         return [Resident(name, name) for name in self._server.loaded] if self._server.can_load else None
 
-    async def load(self, served_name: str) -> None:
+    async def load(self, served_name: str, context_length: int | None = None) -> None:
         """Loaded at once."""
         self._check_up()
         self._server.loads.append(served_name)

@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import anyio
 import pytest
 
+from llmbench_mcp.backends.ollama import OllamaBackend
 from llmbench_mcp.domain.endpoint import Resident
+from llmbench_mcp.domain.errors import UnreachableError
 from llmbench_mcp.testing.clocks import ManualClock
 from llmbench_mcp.testing.fake_ollama import CHAT, FakeOllama
 from llmbench_mcp.testing.fake_ollama_models import OllamaStore, StoredModel
@@ -130,6 +132,24 @@ async def test_a_restart_forgets_residents_and_may_leave_their_memory_behind() -
         await server.load_by_other("m")
         await server.restart()
         assert (server.loaded_names, gpu.used_bytes) == ([], 0)
+
+
+async def test_no_request_is_left_hanging_by_restarts() -> None:
+    ended: list[bool] = []
+
+    async def look(backend: OllamaBackend) -> None:
+        for _ in range(10):
+            with suppress(UnreachableError):
+                await backend.residents()
+        ended.append(True)
+
+    async with FakeOllama() as server, ollama_at(server.url) as backend:
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                for _ in range(10):
+                    group.start_soon(look, backend)
+                    group.start_soon(server.restart)
+    assert ended == [True] * 10
 
 
 async def test_every_request_is_logged_with_its_times() -> None:

@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from llmbench_mcp.app import App
+from llmbench_mcp.domain.chat import Sampling
 from llmbench_mcp.domain.errors import ConflictError, DeviceBusy, DoesNotFit
 from llmbench_mcp.domain.run import Run, RunRequest
 from llmbench_mcp.services.endpoints import NewEndpoint
@@ -231,3 +232,15 @@ async def test_a_device_at_work_is_not_touched_by_hand(tmp_path: Path) -> None:
             await here.app.residencies.load("small:1b", "y")
         gate.open()
         await finished(here.app, started.run.id)
+
+
+async def test_a_model_is_loaded_anew_for_another_context(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.run("next:14b", keep_loaded=True)
+        run = await here.run("next:14b", sampling=Sampling(context_length=16_384), keep_loaded=True)
+        seen = await here.app.residencies.view()
+        assert [v.resident.context_length for v in seen.loaded] == [16_384]
+        assert run.jobs[0].residency == "verified"
+        before = len(loads_of(here.x))
+        await here.run("next:14b", sampling=Sampling(context_length=16_384))
+        assert len(loads_of(here.x)) == before

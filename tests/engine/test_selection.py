@@ -13,9 +13,12 @@ from llmbench_mcp.domain.errors import ConflictError, InputError
 from llmbench_mcp.domain.run import RunRequest
 from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.services.runs import RunPreview
+from llmbench_mcp.store.database import open_database
+from llmbench_mcp.store.models import ModelStore
+from llmbench_mcp.testing.clocks import FastClock
 from llmbench_mcp.testing.fake_server import FakeServer, Received
 from llmbench_mcp.testing.replies import Reply, text_reply
-from tests.support.rooms import opened, opened_real, server, write_suite
+from tests.support.rooms import assigned, opened, opened_real, server, write_suite
 from tests.support.work import URL, finished, right, working
 
 NAMES = ("fresh", "good", "shaky", "broken", "off", "nomic-embed", "gone")
@@ -35,9 +38,10 @@ async def of_every_status(app: App, folder: Path) -> None:
     await app.models.discover()
     for name in NAMES[1:]:
         await app.models.assign(name, "box")
-    for name, status in (("shaky", "unstable"), ("broken", "failed")):
-        model = await app.models.resolve(name)
-        await app.models._store.set_status(model.id, status, "for the test")  # type: ignore[arg-type]  # a status
+    async with open_database(app.settings.database_path) as database:
+        store = ModelStore(database, FastClock())
+        await store.set_status((await app.models.resolve("shaky")).id, "unstable", "for the test")
+        await store.set_status((await app.models.resolve("broken")).id, "failed", "for the test")
     await app.models.set_enabled("off", False)
 
 
@@ -126,12 +130,14 @@ async def test_a_server_that_returns_tool_calls_as_text_is_warned_of_where_tasks
     def writes_calls(request: Received) -> Reply | None:
         return text_reply('get_weather({"city": "Oslo"})') if request.body.get("tools") else None
 
-    async with FakeServer(["m"], writes_calls) as fake, opened_real(tmp_path, tasks_dir=None) as app:
-        await app.endpoints.add(NewEndpoint(fake.url, "box"))
-        await app.models.discover()
-        await app.models.assign("m", "box")
-        assert not (await app.runs.preview(RunRequest(("m",), ("tool_use",)))).remarks
+    write_suite(tmp_path, 1)
+    write_suite(tmp_path, 1, "calling", "tools")
+    task = anyio.Path(tmp_path / "tasks" / "tools" / "q01.md")
+    await task.write_text("---\nneeds: [tools]\n---\n" + await task.read_text(encoding="utf-8"), encoding="utf-8")
+    async with FakeServer(["m"], writes_calls) as fake, opened_real(tmp_path) as app:
+        await assigned(app, fake.url)
+        assert not (await app.runs.preview(RunRequest(("m",), ("calling",)))).remarks
         await app.health.probe("m")
-        (remark,) = (await app.runs.preview(RunRequest(("m",), ("tool_use",)))).remarks
+        (remark,) = (await app.runs.preview(RunRequest(("m",), ("calling",)))).remarks
         assert "m at box: the server returned tool calls as text" in remark
-        assert not (await app.runs.preview(RunRequest(("m",), ("smoke",)))).remarks
+        assert not (await app.runs.preview(RunRequest(("m",), ("sums",)))).remarks
