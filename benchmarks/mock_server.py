@@ -24,7 +24,6 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding
 END = b"0\r\n\r\n"
 BURST_WRITE = 256 * 1024
 _asked: set[str] = set()
-_log: list[dict[str, Any]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,9 @@ class Truth:
     first_answer_at: float = 0.0
     last_at: float = 0.0
     events: int = 0
+
+
+_log: list[Truth] = []
 
 
 def _event(payload: str) -> bytes:
@@ -166,7 +168,7 @@ class Answer:
         self._finish()
 
     def _finish(self) -> None:
-        _log.append(asdict(self._truth))
+        _log.append(self._truth)
         self._write(self._pieces.end)
         self._done()
 
@@ -177,6 +179,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client."""
         self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=0)  # what is written goes out at once: the log tells the truth
         self._buffer = b""
         self._busy = False
 
@@ -193,7 +196,7 @@ class Connection(asyncio.Protocol):
         read_at = time.monotonic()
         self._buffer = rest[length:]
         if head.startswith(b"GET /log"):
-            self._whole(json.dumps(_log).encode())
+            self._whole(json.dumps([asdict(truth) for truth in _log]).encode())
             _log.clear()
             return
         self._busy = True

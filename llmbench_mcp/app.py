@@ -35,6 +35,7 @@ from llmbench_mcp.services.suites import CatalogView, Suites
 from llmbench_mcp.store.attempts import AttemptStore
 from llmbench_mcp.store.database import open_database
 from llmbench_mcp.store.endpoints import EndpointStore
+from llmbench_mcp.store.events import EventStore
 from llmbench_mcp.store.leaderboard import LeaderboardStore
 from llmbench_mcp.store.leases import LeaseStore
 from llmbench_mcp.store.models import ModelStore
@@ -112,7 +113,10 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
         executors = Executors(lease_store, settings, outside.spawns_executors)
         planner = Planner(models, endpoints, suites, outside.backends, grader)
         run_stores = RunStores(
-            RunStore(database, outside.clock), AttemptStore(database), RetryStore(database, outside.clock)
+            RunStore(database, outside.clock),
+            AttemptStore(database),
+            RetryStore(database, outside.clock),
+            EventStore(database),
         )
         rooms = residency.Parts(
             outside.clock,

@@ -25,19 +25,32 @@ class Template:
     field: Field
     before: bytes
     after: bytes
+    event_before: bytes
+    event_after: bytes
 
     def text(self, data: bytes) -> str | None:
         """The text of a chunk of this shape, None for any other."""
-        before, after = self.before, self.after
-        if not (data.startswith(before) and data.endswith(after) and len(data) >= len(before) + len(after)):
-            return None
-        try:
-            text = data[len(before) : len(data) - len(after)].decode("utf-8")
-        except UnicodeDecodeError:
-            return None
-        if text.isprintable() and '"' not in text and "\\" not in text:
-            return text
-        return _literal(text)
+        return _between(self.before, data, self.after)
+
+    def text_of_event(self, event: bytes) -> str | None:
+        """The text of a whole server-sent event that is nothing but a chunk of this shape, else None.
+
+        No string of JSON holds a line end, so that such an event ends where it seems to.
+        """
+        return _between(self.event_before, event, self.event_after)
+
+
+def _between(before: bytes, data: bytes, after: bytes) -> str | None:
+    """What the one JSON string means of which the rest of ``data`` is the inside."""
+    if not (data.startswith(before) and data.endswith(after) and len(data) >= len(before) + len(after)):
+        return None
+    try:
+        text = data[len(before) : len(data) - len(after)].decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return text
+    return _literal(text)
 
 
 def _literal(inside: str) -> str | None:
@@ -61,6 +74,8 @@ class TemplateMaker:
         if self._skip:
             self._skip -= 1
             return None
+        if b"\n" in data or b"\r" in data:
+            return None  # of several lines: an event of one line is never like it
         self._backoff = min(_BACKOFF_MOST, self._backoff * 2 + 1)
         self._skip = self._backoff
         field = _only_text(chunk)
@@ -98,9 +113,13 @@ def _around(data: bytes, chunk: Mapping[str, Any], field: Field) -> Template | N
             continue
         begin = start + len(field) + len(blank) + 4
         end = _closing_quote(data, begin)
-        template = Template(field, data[:begin], data[end:])
+        template = _template(field, data[:begin], data[end:])
         return template if end >= 0 and _proven(template, chunk) else None
     return None
+
+
+def _template(field: Field, before: bytes, after: bytes) -> Template:
+    return Template(field, before, after, b"data: " + before, after + b"\n\n")
 
 
 def _closing_quote(data: bytes, begin: int) -> int:
@@ -122,4 +141,4 @@ def _proven(template: Template, chunk: Mapping[str, Any]) -> bool:
         was, there[template.field] = there[template.field], chunk["choices"][0]["delta"][template.field]
     except (ValueError, RecursionError, LookupError, TypeError):
         return False
-    return bool(was == _PROBE and json.dumps(found) == json.dumps(chunk))
+    return bool(was == _PROBE and found == chunk)

@@ -148,6 +148,14 @@ class LlamaCppBackend(OpenAIExtras):
         await self._identity.check(request.model, completion.model)
         return completion
 
+    async def at_work(self, served_name: str) -> int | None:
+        """Slots that process a request, from ``/slots``; a server started with ``--no-slots`` does not say."""
+        answer = await self._client.request("GET", f"/slots?model={quote(served_name, safe='')}&autoload=false")
+        slots = answer.json() if answer.status == 200 else None
+        if not isinstance(slots, list):
+            return None
+        return sum(isinstance(slot, dict) and slot.get("is_processing") is True for slot in slots)
+
     async def aclose(self) -> None:
         """Close connections."""
         await self._client.aclose()

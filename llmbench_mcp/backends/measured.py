@@ -14,12 +14,11 @@ from typing import Protocol
 from urllib.parse import quote
 
 from llmbench_mcp.backends.measured_connect import Dialler
-from llmbench_mcp.backends.measured_wire import Wire
+from llmbench_mcp.backends.measured_wire import Take, Wire
 from llmbench_mcp.domain.address import Address
-from llmbench_mcp.domain.errors import AuthError, ProtocolError, UnreachableError
+from llmbench_mcp.domain.errors import AuthError, UnreachableError
 from llmbench_mcp.domain.ports import Clock
 
-STREAM_BYTES = 128 * 1024 * 1024
 _KEEP_S = {
     # llama.cpp's server closes a connection after a stream although it promises to keep it, so that the next
     # request on it may be lost. A new connection costs nothing nearby, and no timing includes it.
@@ -50,6 +49,13 @@ class ByteStream(Protocol):
 
     def reads(self) -> AsyncIterator[tuple[bytes, float]]:
         """Pairs of bytes and the monotonic time they came. Raises ProtocolError beyond STREAM_BYTES."""
+        ...
+
+    async def deliver(self, take: Take) -> None:
+        """The same with less effort: hand each read to ``take`` until the end or until it returns False.
+
+        ``take`` must be quick and may raise EndpointErrors only; they come out here.
+        """
         ...
 
 
@@ -150,7 +156,7 @@ class _Reads:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._total = 0
+        self.deliver = wire.deliver
         self.sent_at = wire.sent_at
         self.status = wire.status
         self.headers = wire.headers
@@ -165,9 +171,6 @@ class _Reads:
         found = await self._wire.read()
         if found is None:
             raise StopAsyncIteration
-        self._total += len(found[0])
-        if self._total > STREAM_BYTES:
-            raise ProtocolError(f"The stream grew beyond {STREAM_BYTES} bytes.")
         return found
 
 

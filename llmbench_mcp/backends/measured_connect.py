@@ -12,7 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 import anyio
 import httpx2
 
-from llmbench_mcp.backends.measured_wire import Wire
+from llmbench_mcp.backends.measured_wire import READ_BYTES, Wire
 from llmbench_mcp.backends.transport_errors import Trouble
 from llmbench_mcp.domain.address import Address
 from llmbench_mcp.domain.errors import SetupError
@@ -82,6 +82,7 @@ class Dialler:
         self._address = address
         self._context = context if address.scheme == "https" else None
         self._now = now
+        self._buffer = memoryview(bytearray())
         self.trouble = Trouble(address.base)
 
     async def connect(self) -> Wire:
@@ -97,10 +98,12 @@ class Dialler:
 
     async def _connect(self) -> Wire:
         host = self._address.host
+        if not self._buffer:
+            self._buffer = memoryview(bytearray(READ_BYTES))
         sock = await _open_socket(await _places(host, self._address.port))
         try:
             _, wire = await asyncio.get_running_loop().create_connection(
-                lambda: Wire(self.trouble, self._now),
+                lambda: Wire(self.trouble, self._now, self._buffer),
                 sock=sock,
                 ssl=self._context,
                 server_hostname=host if self._context else None,

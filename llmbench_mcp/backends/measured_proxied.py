@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import httpx2
 
-from llmbench_mcp.backends.measured import STREAM_BYTES, ByteStream
+from llmbench_mcp.backends.measured import ByteStream
 from llmbench_mcp.backends.measured_connect import CONNECT_S
+from llmbench_mcp.backends.measured_wire import STREAM_BYTES, Take
 from llmbench_mcp.backends.transport_errors import mapped
 from llmbench_mcp.domain.errors import ProtocolError
 from llmbench_mcp.domain.ports import Clock
@@ -65,7 +66,7 @@ class _Chunks:
         self.status = response.status_code
         self.headers = {name.lower(): value for name, value in response.headers.items()}
 
-    async def reads(self) -> AsyncIterator[tuple[bytes, float]]:
+    async def reads(self) -> AsyncGenerator[tuple[bytes, float]]:
         total = 0
         async with aclosing(self._chunks) as chunks:
             async for chunk in chunks:
@@ -74,3 +75,9 @@ class _Chunks:
                 if total > STREAM_BYTES:
                     raise ProtocolError(f"The stream grew beyond {STREAM_BYTES} bytes.")
                 yield chunk, stamp
+
+    async def deliver(self, take: Take) -> None:
+        async with aclosing(self.reads()) as reads:
+            async for piece, stamp in reads:
+                if not take(piece, stamp):
+                    return

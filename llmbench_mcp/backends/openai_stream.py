@@ -36,6 +36,7 @@ class ChatStream:
         self._reasoning: list[str] = []
         self._calls = ToolCallBuilder()
         self._template: Template | None = None
+        self._texts = self._text
         self._maker = TemplateMaker()
         self._size = 0
         self._usage: Any = None
@@ -75,10 +76,24 @@ class ChatStream:
                 data = odd  # the first one that was not like the others
             self._event(data, stamp)
 
+    def feed_read(self, read: bytes, stamp: float) -> bool:
+        """Take a socket read that is one event like the last one and no more; False leaves it to the SSE parser.
+
+        That is what nearly all reads of a stream are. The parser must stand between two events.
+        """
+        text = self._template.text_of_event(read) if self._template is not None else None
+        if text is None or self.done or self.ended:
+            return False
+        if text:
+            self._texts.append(text)
+            self.timer.again(stamp)
+            self._size += len(text)
+        return True
+
     def _alike(self, template: Template, data: bytes, rest: Iterator[bytes], stamp: float) -> bytes | None:
         """Take ``data`` and what follows while it is like the last chunk parsed; returns the first that is not."""
         text_of, again = template.text, self.timer.again
-        texts = self._text if template.field == "content" else self._reasoning
+        texts = self._texts
         before, size = len(texts), self._size
         odd: bytes | None = data
         while odd is not None and size <= TEXT_CHARS:
@@ -105,7 +120,9 @@ class ChatStream:
             self.bad_events += 1
             return
         self.feed_object(chunk, stamp)
-        self._template = self._maker.make(data, chunk)
+        template = self._template = self._maker.make(data, chunk)
+        if template is not None:
+            self._texts = self._text if template.field == "content" else self._reasoning
 
     def feed_object(self, chunk: Mapping[str, Any], stamp: float | None) -> None:
         """A parsed chunk, or a whole non-streamed answer with ``stamp`` None (no delta was observed)."""

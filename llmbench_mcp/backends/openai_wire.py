@@ -9,7 +9,8 @@ from typing import Any
 
 import anyio
 
-from llmbench_mcp.backends.client import JSON_BYTES, ByteStream, HttpClient, parse_json
+from llmbench_mcp.backends.client import JSON_BYTES, HttpClient, parse_json
+from llmbench_mcp.backends.measured import ByteStream
 from llmbench_mcp.backends.openai_stream import TEXT_CHARS, ChatStream
 from llmbench_mcp.backends.sse import SseParser
 from llmbench_mcp.domain.chat import ChatRequest, Completion, ToolCall
@@ -158,7 +159,7 @@ async def _read_all(client: HttpClient, body: Mapping[str, Any], patience: Patie
     with anyio.move_on_after(patience.total_s) as budget:
         async with client.stream(CHAT_PATH, body, stall_s=patience.stall_s) as stream:
             chat.timer.origin, chat.headers = stream.sent_at, stream.headers
-            await _read(client, stream, chat, budget)
+            await _read(client, stream, chat)
     if budget.cancelled_caught:
         raise EndpointTimeout(
             f"{client.address.base} did not finish within {patience.total_s:g} s.",
@@ -166,21 +167,25 @@ async def _read_all(client: HttpClient, body: Mapping[str, Any], patience: Patie
         )
 
 
-async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream, budget: anyio.CancelScope) -> None:
+async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream) -> None:
     parser, whole, first = SseParser(), bytearray(), b""
-    async for chunk, stamp in stream.reads():
-        if chat.done:
-            continue  # what follows [DONE] is read, briefly, only so that the connection can be used again
+
+    def take(chunk: bytes, stamp: float) -> bool:
+        nonlocal first
         chat.timer.read(stamp)
+        if parser.between and chat.feed_read(chunk, stamp):
+            return not chat.ended
         first = first or chunk.lstrip()[:1]
         if first in (b"{", b"<"):
-            whole += chunk
+            whole.extend(chunk)
         else:
             chat.feed(parser.feed(chunk), stamp)
-        if chat.ended or len(whole) > JSON_BYTES:
-            break
-        if chat.done:
-            budget.deadline = min(budget.deadline, anyio.current_time() + _DRAIN_S)
+        return not (chat.done or chat.ended or len(whole) > JSON_BYTES)
+
+    await stream.deliver(take)
+    if chat.done:  # what follows [DONE] is read, briefly, only so that the connection can be used again
+        with anyio.move_on_after(_DRAIN_S):
+            await stream.deliver(lambda chunk, stamp: True)
     chat.feed(parser.close(), chat.timer.end or 0.0)
     if whole:
         _take_whole(client, bytes(whole), chat)

@@ -29,7 +29,7 @@ class SseParser:
             self._any(chunk, events)
             return events
         begin = 0
-        if not self._between:
+        if not self.between:
             found = chunk.find(b"\n\n")
             begin = len(chunk) if found < 0 else found + 2
             self._lines(chunk[:begin], events)
@@ -49,9 +49,9 @@ class SseParser:
         return events
 
     @property
-    def _between(self) -> bool:
+    def between(self) -> bool:
         """Whether all that came was whole events."""
-        return self._started and not self._line and not self._data
+        return self._started and not self._line and not self._data and not self._after_cr
 
     def _blocks(self, text: bytes, events: list[bytes]) -> None:
         """Whole events, LF only; nearly always each is one line of data."""

@@ -59,7 +59,8 @@ async def _run_draining(app: App) -> bool:
     held = True
     async with anyio.create_task_group() as group:
         group.start_soon(heed, group.cancel_scope)
-        held = await app.executor.run()
+        while not (held := await app.executor.run()) and await app.executors.follow_older():
+            pass
         group.cancel_scope.cancel()
     return held
 
@@ -70,12 +71,13 @@ def status(context: typer.Context) -> None:
 
     here = session(context)
 
-    async def work(app: App) -> LeaseView | None:
-        return await app.executors.view()
+    async def work(app: App) -> tuple[LeaseView | None, str | None]:
+        return await app.executors.view(), await app.executors.remark()
 
-    held = here.use(work)
+    held, remark = here.use(work)
     log = here.settings().log_dir / "executor.log"
-    here.show({"executor": held, "log": log}, lambda: [tables.sentence(_state(held)), tables.sentence(f"Log: {log}")])
+    told = [_state(held), *([remark] if remark else []), f"Log: {log}"]
+    here.show({"executor": held, "remark": remark, "log": log}, lambda: list(map(tables.sentence, told)))
 
 
 def _state(held: LeaseView | None) -> str:

@@ -23,6 +23,8 @@ _TOOLS = {
     "none": "no call came back",
 }
 
+_LABELS = {"parameter_count": "parameters", "size_bytes": "size", "context_length": "context"}
+
 
 def details(model: Model, history: Sequence[ModelEvent]) -> Iterator[RenderableType]:
     """Facts with their source, homes, history."""
@@ -46,7 +48,7 @@ def _facts(model: Model) -> Iterator[tuple[str, str, str]]:
     }
     for name, value in values.items():
         source = "hand" if name in model.pinned else "guessed from the name" if name in model.guessed else "server"
-        yield (name.replace("_", " "), value or figures.UNKNOWN, source if value else "")
+        yield (_LABELS.get(name, name), value or figures.UNKNOWN, source if value else "")
     for fact in model.known_capabilities:
         yield (fact.name, "yes" if fact.present else "no", _source(fact))
     yield ("first seen", model.first_seen or "", "")

@@ -123,13 +123,18 @@ def _model_row(model: Model) -> tuple[str, ...]:
     return (
         model.name,
         model.status,
-        figures.parameters(model.parameter_count),
-        model.quantisation or figures.UNKNOWN,
+        _guess(model, "parameter_count", figures.parameters(model.parameter_count)),
+        _guess(model, "quantisation", model.quantisation or figures.UNKNOWN),
         figures.size(model.size_bytes),
         figures.number(model.context_length),
         homes,
         assigned.endpoint_name if assigned else figures.UNKNOWN,
     )
+
+
+def _guess(model: Model, field: str, cell: str) -> str:
+    """The cell, with a question mark where it was read out of the model's name."""
+    return f"{cell} ?" if field in model.guessed else cell
 
 
 def suites(views: Sequence[SuiteView]) -> Grid:

@@ -19,7 +19,7 @@
     │   ├── IdentityError           another model answered than the one asked
     │   ├── DoesNotFit              free the device's memory or choose a smaller model
     │   ├── StillHeld               unload by hand what did not leave
-    │   ├── ServerFault             5xx or a broken answer; may pass
+    │   ├── ServerFault             5xx or a broken answer, which may pass; or a refusal (``refused``), which will not
     │   └── ProtocolError           what answered is not an inference server (HTML, no JSON, empty stream)
     ├── StorageError                free the disk or mend the permissions
     │   ├── StorageBusy             another process holds the database; again shortly
@@ -106,7 +106,7 @@ class AuthError(EndpointError):
 
 
 class RateLimitedError(EndpointError):
-    """408, 429 or 503 with the wait the server asked for, in seconds, when it gave a usable one."""
+    """408, 425, 429 or 503 with the wait the server asked for, in seconds, when it gave a usable one."""
 
     word = "rate_limited"
 
@@ -148,7 +148,11 @@ class StillHeld(EndpointError):
 
 
 class ServerFault(EndpointError):
-    """5xx, an error object, or a stream that ended early."""
+    """5xx, an error object, or a stream that ended early. ``refused``: 4xx, so that this request never succeeds."""
+
+    def __init__(self, what: str, next_step: str = "", refused: bool = False) -> None:
+        super().__init__(what, next_step)
+        self.refused = refused
 
 
 class ProtocolError(EndpointError):

@@ -83,6 +83,15 @@ class Sees(Protocol):
         ...
 
 
+@runtime_checkable
+class TellsWork(Protocol):
+    """A backend whose server says how much it is doing."""
+
+    async def at_work(self, served_name: str) -> int | None:
+        """How many requests that model answers now; None when the server does not say. Raises EndpointError."""
+        ...
+
+
 class BackendFactory(Protocol):
     """Opens backends and finds out which one a server needs."""
 

@@ -136,6 +136,20 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class RunEvent:
+    """One step of a run's history. ``seq`` grows; ``at`` is UTC; ``data`` depends on ``kind``.
+
+    Kinds: queued, running, loading, job_running, paused, interrupted, limit, retry, job_done, job_blocked, job_failed,
+    job_cancelled, attempt, and the run's end: completed, cancelled, failed.
+    """
+
+    seq: int
+    at: str
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class OpenJob:
     """What the scheduler needs to know of a job that is not over; ``created_s`` in seconds of the epoch."""
 

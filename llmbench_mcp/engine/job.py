@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import anyio
@@ -20,6 +21,7 @@ from llmbench_mcp.domain.errors import (
     ModelNotAvailable,
     PromptTooLong,
     ProtocolError,
+    ServerFault,
     StillHeld,
     UnreachableError,
 )
@@ -29,6 +31,8 @@ from llmbench_mcp.domain.run import Job, JobState
 from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.engine.attempt import Asked, Asker, Limits, chat_request, grade
 from llmbench_mcp.engine.energy import EnergyMeter
+from llmbench_mcp.engine.pulse import Pulse
+from llmbench_mcp.engine.quiet import wait_until_quiet
 from llmbench_mcp.engine.residency import Place, Ready, Residency
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.store.models import ModelStore
@@ -52,7 +56,7 @@ _ABOUT_ONE_PROMPT = (PromptTooLong,)
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What every job works with."""
+    """What every job works with. ``check_room`` raises StorageError when an answer could not be stored."""
 
     work: WorkStore
     models: ModelStore
@@ -61,6 +65,8 @@ class Tools:
     settings: Settings
     clock: Clock
     meter: EnergyMeter
+    pulse: Pulse
+    check_room: Callable[[], Awaitable[None]]
 
 
 class OutageError(Exception):
@@ -86,6 +92,9 @@ class JobWorker:
         self._answered_as: str | None = None
         self.draining = False
         self.loading = False
+        self.was_ready = False
+        self.refused_access: AuthError | None = None
+        """Set when the job ended because the server refuses the credential."""
 
     async def run(self) -> None:
         """Do the job. Raises OutageError when it must wait; storage errors and LeaseLost pass through."""
@@ -95,7 +104,9 @@ class JobWorker:
         ready = await self._prepare()
         if ready is None:
             return
-        await work.job_ready(job, ready.load_s, ready.residency)
+        self.was_ready = True
+        crowd = await wait_until_quiet(self._backend, job.served_name, self._tools.clock)
+        await work.job_ready(job, ready.load_s, "; ".join(filter(None, [ready.residency, crowd])))
         await self._measured()
         if self._halt is not None:
             await self._stop(self._halt)
@@ -129,8 +140,6 @@ class JobWorker:
     async def _finish(self) -> None:
         if not self._job.keep_loaded and not await self._is_wanted_again():
             await self._tools.residency.release(self._backend, self._job.served_name)
-        if self._retried:
-            await self._tools.models.set_status(self._job.model_id, "unstable", "answered only after retries")
         remark = None
         if self._answered_as is not None:
             remark = f"{self._job.served_name!r} was asked and '{one_line(self._answered_as, 80)}' answered"
@@ -144,8 +153,9 @@ class JobWorker:
 
     async def _stop(self, error: EndpointError) -> None:
         """End the job for an error that will not pass; raise OutageError for one that may."""
-        if type(error) not in _END_JOB and not isinstance(error, _ABOUT_ONE_PROMPT):
+        if not _will_not_pass(error):
             raise OutageError(error)
+        self.refused_access = error if isinstance(error, AuthError) else None
         status = _END_JOB.get(type(error))
         if status is not None:
             await self._tools.models.set_status(self._job.model_id, status, error.what)
@@ -177,14 +187,19 @@ class JobWorker:
                 attempt = await self._claim_next()
             if attempt is None:
                 return
+            began = self._tools.clock.monotonic()
             task = await self._tools.work.task(attempt.task_hash)
             asked = await asker.ask(attempt, task, chat_request(task, self._job.served_name, self._job.sampling))
-            if await self._usable(asked):
+            if self._tools.pulse.stood_still_since(began):
+                log.info("%s %s is asked again: this process stood still meanwhile", attempt.run_id, attempt.task_id)
+                await self._tools.work.release(attempt)
+            elif await self._usable(asked):
                 usage = asked.completion.usage if asked.completion else None
                 await self._tools.work.grading(attempt, usage)
                 await send.send(asked)
 
     async def _claim_next(self) -> PlannedAttempt | None:
+        await self._tools.check_room()
         if await self._tools.work.stop_at_limit(self._job.run_id):
             return None
         for attempt in await self._tools.work.next_attempts(self._job.id, 1):
@@ -195,8 +210,8 @@ class JobWorker:
     async def _usable(self, asked: Asked) -> bool:
         """Whether the attempt is to be committed; False gives it back for later."""
         error = asked.error
-        self._retried = self._retried or (asked.retries > 0 and error is None)
         await self._check_name(asked)
+        await self._note_retries(asked)
         if error is None or isinstance(error, _ABOUT_ONE_PROMPT):
             self._errors_in_a_row = 0
             return True
@@ -208,6 +223,12 @@ class JobWorker:
         if self._errors_in_a_row >= self._tools.settings.breaker_errors:
             self._halt = error
         return True
+
+    async def _note_retries(self, asked: Asked) -> None:
+        """At once, for the job's end may be seen by another process."""
+        if asked.retries > 0 and asked.error is None and not self._retried:
+            self._retried = True
+            await self._tools.models.set_status(self._job.model_id, "unstable", "answered only after retries")
 
     async def _check_name(self, asked: Asked) -> None:
         """Say so, once, when the server answers under another name than the one asked for."""
@@ -224,6 +245,11 @@ class JobWorker:
                 log.info(
                     "%s %s on %s: %s", asked.attempt.run_id, asked.attempt.task_id, self._job.model, _word(outcome)
                 )
+
+
+def _will_not_pass(error: EndpointError) -> bool:
+    refused = isinstance(error, ServerFault) and error.refused
+    return refused or type(error) in _END_JOB or isinstance(error, _ABOUT_ONE_PROMPT)
 
 
 def _word(outcome: AttemptOutcome) -> str:

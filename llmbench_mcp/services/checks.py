@@ -43,7 +43,8 @@ _TOLD: dict[str, str] = {
     "text": "the call came back as text: the server does not read this model's calls (look for its tool-call parser)",
     "none": "no call came back: the server drops tools, or the model does not use them",
 }
-_REFUSED = re.compile(r"\(HTTP 4\d\d\)")
+_REFUSED = re.compile(r"\(HTTP 4\d\d\)|\bnot support", re.I)
+"""llama.cpp refuses pictures with 500 and these words."""
 _SEEN = ("red", "blue")
 
 

@@ -20,7 +20,7 @@ from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.store.endpoints import EndpointStore
 
 _LOOK_S = 5.0
-_DEVICE = re.compile(r"[a-z]{1,16}(:[A-Za-z0-9._-]{1,32})?")
+_DEVICE = re.compile(r"[a-z]{1,16}(:[A-Za-z0-9._:\[\]-]{1,128})?")
 _LOOPBACK = ("localhost", "127.", "::1")
 
 

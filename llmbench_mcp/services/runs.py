@@ -11,12 +11,13 @@ from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.attempt import AttemptRecord
 from llmbench_mcp.domain.errors import NotFoundError
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import CUSTOM_SUITE, Run, RunRequest
+from llmbench_mcp.domain.run import CUSTOM_SUITE, Run, RunEvent, RunRequest
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.services.executors import Executors
 from llmbench_mcp.services.planning import Planned, Planner
 from llmbench_mcp.store.attempts import AttemptFilter, AttemptStore
+from llmbench_mcp.store.events import EventStore
 from llmbench_mcp.store.retries import RetryStore, What
 from llmbench_mcp.store.runs import RunStore
 
@@ -53,6 +54,7 @@ class RunStores:
     runs: RunStore
     attempts: AttemptStore
     retries: RetryStore
+    events: EventStore
 
 
 class Runs:
@@ -69,6 +71,7 @@ class Runs:
         self._store = stores.runs
         self._attempts = stores.attempts
         self._retries = stores.retries
+        self._events = stores.events
         self._planner = planner
         self._executors = executors
         self._settings = settings
@@ -87,7 +90,9 @@ class Runs:
         await self._executors.ensure()
         run = await self.get(run_id)
         estimate_s = run.eta_s or await self._estimate(planned)
-        return Started(run, run_id == planned.plan.id, estimate_s, planned.remarks)
+        remark = await self._executors.remark()
+        remarks = (*planned.remarks, remark) if remark else planned.remarks
+        return Started(run, run_id == planned.plan.id, estimate_s, remarks)
 
     async def preview(self, request: RunRequest) -> RunPreview:
         """What ``start`` would do; nothing is written. Raises as planning."""
@@ -155,6 +160,14 @@ class Runs:
             run = await self.status(run_id, 5.0, on_progress)
         await on_progress(run)
         return run
+
+    async def events(self, run_id: str, after_seq: int = 0, limit: int = 100, attempts: bool = False) -> list[RunEvent]:
+        """What happened to a run after ``after_seq``, oldest first; every single attempt too when asked for.
+
+        Raises NotFoundError.
+        """
+        await self.get(run_id)
+        return await self._events.of_run(run_id, after_seq, limit, attempts)
 
     async def _keep_going(self) -> None:
         if await self._store.has_unfinished():

@@ -67,6 +67,7 @@ class EndpointStore:
                 )
             await transaction.run("endpoint_delete", endpoint.id)
             await transaction.run("models_forgotten")
+            await transaction.run("models_abandoned_events", self._clock.utc_now())
             await transaction.run("models_abandoned")
 
 

@@ -75,9 +75,12 @@ def capabilities(row: Row) -> tuple[Capability, ...]:
 
 async def write_capabilities(transaction: Transaction, model_id: str, facts: Iterable[Capability]) -> None:
     """Store the facts, and beside them the plain list of what is present."""
-    known = tuple(facts)
-    texts = (json.dumps(list(present(known))), json.dumps([astuple(fact) for fact in known]))
-    await transaction.run("model_capabilities", model_id, *texts)
+    await transaction.run("model_capabilities", model_id, *capability_texts(tuple(facts)))
+
+
+def capability_texts(facts: Sequence[Capability]) -> tuple[str, str]:
+    """As stored: the names of what is present, and all facts."""
+    return (json.dumps(list(present(facts))), json.dumps([astuple(fact) for fact in facts]))
 
 
 async def write_facts(

@@ -38,9 +38,9 @@ class ModelStore:
     async def register(self, endpoint: Endpoint, offered: OfferedModel) -> str:
         """Register by hand what the endpoint does not list; stays until unregistered. Returns the model's id."""
         async with self._database.transaction() as transaction:
-            rows = await transaction.all("homes_of_endpoint", endpoint.id)
-            home = next((row for row in rows if row["served_name"] == offered.served_name), None)
-            model_id = await Merge(transaction, endpoint, self._clock.utc_now()).take_one(offered, home)
+            merge = Merge(transaction, endpoint, self._clock.utc_now())
+            home = (await merge.homes()).get(offered.served_name)
+            model_id = await merge.take_one(offered, home)
             await transaction.run("home_pin", endpoint.id, offered.served_name, 1)
             return model_id
 

@@ -11,8 +11,9 @@ from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.store.attempts import finish_row
 from llmbench_mcp.store.database import Database, Row, Transaction
 from llmbench_mcp.store.leases import Lease
-from llmbench_mcp.store.runs import add_event
-from llmbench_mcp.store.tally import rebuild_scores
+from llmbench_mcp.store.packing import texts_of
+from llmbench_mcp.store.runs import add_event, end_of
+from llmbench_mcp.store.tally import add_scores, change_of_marks, take_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,43 +41,37 @@ class RegradeStore:
     async def finish(self, stored: Stored, outcome: AttemptOutcome) -> None:
         """Put the new verdict in the old one's place, and count the difference."""
         now = self._clock.utc_now()
-        row = finish_row(outcome, now)[:12]
         async with self._database.transaction(self._fence) as transaction:
-            if await transaction.run("regrade_finish", *row) and stored.attempt.counted:
-                await _count_change(transaction, stored, outcome)
-            await self._end(transaction, stored.attempt.run_id, now)
+            if await transaction.all("regrade_waits", stored.attempt.id):
+                await _replace(transaction, stored, outcome, now)
+                await self._end(transaction, stored.attempt.run_id, now)
 
     async def _end(self, transaction: Transaction, run_id: str, now: str) -> None:
-        left = await transaction.one("regrade_left", run_id)
-        if left and left["n"]:
+        if await transaction.all("regrade_left", run_id):
             return
-        await rebuild_scores(transaction, run_id)
-        if await transaction.run("run_finished", run_id, "completed", "graded again", now):
-            await add_event(transaction, now, run_id, "completed", {})
+        await transaction.run("scores_tidy", run_id)
+        totals = await transaction.one("run_totals", run_id)
+        assert totals is not None, "sums give one row"
+        state = end_of(totals)
+        if await transaction.run("run_finished", run_id, state, "graded again", now):
+            await add_event(transaction, now, run_id, state, {})
 
 
-async def _count_change(transaction: Transaction, stored: Stored, outcome: AttemptOutcome) -> None:
-    old = _marks(stored.passed, stored.failure)
-    grade = outcome.grade
-    new = _marks(grade.passed if grade else None, grade.failure if grade else outcome.failure)
-    if old == new:
-        return
-    job_id = stored.attempt.job_id
-    change = [after - before for before, after in zip(old[0], new[0], strict=True)]
-    await transaction.run("job_tally", job_id, *change, 0, 0.0, 0)
-    for failure, by in ((old[1], -1), (new[1], 1)):
-        if failure is not None:
-            await transaction.run("job_failure_tally", job_id, failure, by)
-
-
-def _marks(passed: bool | None, failure: str | None) -> tuple[tuple[int, int, int], str | None]:
-    """((done, errors, passed), failure)."""
-    return (int(passed is not None), int(passed is None), int(bool(passed))), failure
+async def _replace(transaction: Transaction, stored: Stored, outcome: AttemptOutcome, now: str) -> None:
+    attempt, grade = stored.attempt, outcome.grade
+    await take_scores(transaction, [attempt.id])
+    await transaction.run("regrade_finish", *finish_row(outcome, now)[:12])
+    await add_scores(transaction, [attempt.id])
+    if attempt.counted:
+        new = (grade.passed, grade.failure) if grade else (None, outcome.failure)
+        await transaction.batch(change_of_marks(attempt.job_id, (stored.passed, stored.failure), new))
 
 
 def _stored(row: Row) -> Stored:
     names = ("id", "run_id", "job_id", "task_id", "task_hash", "repeat", "tries", "counted")
-    calls = tuple(ToolCall(call["name"], call["arguments"]) for call in json.loads(row["tool_calls"]))
-    completion = Completion(row["text"], row["reasoning"], calls, row["finish_reason"])
+    texts = texts_of(row)
+    assert texts is not None, "only what has a completion is graded again"
+    calls = tuple(ToolCall(call["name"], call["arguments"]) for call in json.loads(texts[2]))
+    completion = Completion(texts[0], texts[1], calls, row["finish_reason"])
     passed = None if row["passed"] is None else bool(row["passed"])
     return Stored(PlannedAttempt(**{name: row[name] for name in names}), completion, passed, row["failure"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Literal
 
@@ -13,7 +12,7 @@ from llmbench_mcp.domain.task import Task
 from llmbench_mcp.store.codec import dump_task, load_task
 from llmbench_mcp.store.database import Database, Row, Transaction
 from llmbench_mcp.store.runs import add_event
-from llmbench_mcp.store.tally import rebuild_scores
+from llmbench_mcp.store.tally import add_scores, take_scores, untally_errors
 
 What = Literal["errors", "failed", "regrade"]
 
@@ -46,10 +45,7 @@ class RetryStore:
             if not await transaction.run("retry_run", run_id):
                 raise ConflictError(f"Run {run_id} is not over.", "Wait for its end (run_status), or cancel it.")
             count = await _WAYS[what](transaction, run_id)
-            for old_hash, task in changed.items():
-                new_hash = task.content_hash()
-                await transaction.run("task_insert", new_hash, task.id, dump_task(task))
-                await transaction.run("retry_task", run_id, old_hash, new_hash)
+            await _change_tasks(transaction, run_id, changed)
             if count:
                 now = self._clock.utc_now()
                 await transaction.run("retry_jobs", run_id)
@@ -60,14 +56,27 @@ class RetryStore:
         return count
 
 
+async def _change_tasks(transaction: Transaction, run_id: str, changed: Mapping[str, Task]) -> None:
+    """What the run's attempts are graded by from now on; their results go with them."""
+    if not changed:
+        return
+    hashes = {old: task.content_hash() for old, task in changed.items()}
+    await transaction.many("task_insert", [(hashes[old], task.id, dump_task(task)) for old, task in changed.items()])
+    rows = await transaction.all("retry_hashes", run_id)
+    moving = [(row["id"], hashes[row["task_hash"]]) for row in rows if row["task_hash"] in hashes]
+    ids = [attempt for attempt, _ in moving]
+    await take_scores(transaction, ids)
+    await transaction.many("retry_task", moving)
+    await add_scores(transaction, ids)
+    await transaction.run("scores_tidy", run_id)
+
+
 async def _errors(transaction: Transaction, run_id: str) -> int:
     rows = await transaction.all("retry_errors", run_id)
+    await untally_errors(transaction, rows)
     await transaction.many("retry_discount", [(row["id"],) for row in rows])
-    for (job_id, failure), count in Counter((row["job_id"], row["failure"]) for row in rows).items():
-        await transaction.run("job_tally", job_id, 0, -count, 0, 0, 0.0, 0)
-        await transaction.run("job_failure_tally", job_id, failure, -count)
     await _insert(transaction, run_id, rows, counted=1)
-    await rebuild_scores(transaction, run_id)
+    await transaction.run("scores_tidy", run_id)
     return len(rows) + await transaction.run("retry_uncancel", run_id)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from llmbench_mcp.domain.errors import ConflictError
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import Job, PlannedJob, Run, RunPlan
+from llmbench_mcp.domain.run import Job, PlannedJob, Run, RunPlan, RunState
 from llmbench_mcp.store.codec import dump, dump_sampling, dump_task, load_sampling, request_facts, short_hash
 from llmbench_mcp.store.database import Database, Row, Transaction
 
@@ -67,20 +68,22 @@ class RunStore:
 
     async def get(self, run_id: str) -> Run | None:
         """One run with its jobs, totals, failures and pace."""
-        row = await self._database.one("run_get", run_id)
-        if row is None:
+        queries = [(name, run_id) for name in ("run_get", "run_jobs", "run_failures", "run_totals")]
+        found, jobs, failures, totals = await self._database.look(*queries)
+        if not found:
             return None
-        jobs = tuple(job_of(job) for job in await self._database.all("run_jobs", run_id))
-        failures = {r["failure"]: r["n"] for r in await self._database.all("run_failures", run_id)}
-        totals = await self._database.one("run_totals", run_id)
-        assert totals is not None, "sums give one row"
-        return _run(row, totals, jobs, failures, totals["mean_s"])
+        run = _run(found[0], totals[0], tuple(map(job_of, jobs)), {row["failure"]: row["n"] for row in failures})
+        return self._held_up(run)
+
+    def _held_up(self, run: Run) -> Run:
+        """A run that cannot go on because nothing can be stored is paused, though that cannot be stored either."""
+        error = None if run.is_over else self._database.trouble()
+        return run if error is None else replace(run, state="paused", reason=str(error))
 
     async def page(self, limit: int, offset: int) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""
-        rows = await self._database.all("runs_page", limit, offset)
-        count = await self._database.one("runs_count")
-        return [_run(row, row, (), {}, None) for row in rows], count["n"] if count else 0
+        rows, counts = await self._database.look(("runs_page", limit, offset), ("runs_count",))
+        return [self._held_up(_run(row, row, (), {})) for row in rows], counts[0]["n"]
 
     async def has_unfinished(self) -> bool:
         """Whether any run still wants an executor."""
@@ -104,15 +107,25 @@ class RunStore:
 
 
 async def end_cancelled(transaction: Transaction, run_id: str, now: str) -> None:
-    """Bring a run with everything in it to its cancelled end; one that only was graded again stays completed."""
+    """Bring a run with everything in it to its end: cancelled, unless it was whole before something was done again."""
     regraded = await transaction.run("regrade_give_up", run_id)
+    await transaction.run("scores_tidy", run_id)
     await transaction.run("run_cancel_all_attempts", run_id)
     await transaction.run("run_cancel_jobs", run_id)
     totals = await transaction.one("run_totals", run_id)
-    whole = regraded and totals is not None and totals["done"] + totals["errors"] >= totals["planned"]
-    state, reason = ("completed", "grading again was cancelled") if whole else ("cancelled", "cancelled on request")
+    assert totals is not None, "sums give one row"
+    state = end_of(totals)
+    whole = "grading again was cancelled" if regraded else "cancelled on request, with nothing left to grade"
+    reason = "cancelled on request" if state == "cancelled" else whole
     if await transaction.run("run_finished", run_id, state, reason, now):
         await add_event(transaction, now, run_id, state, {})
+
+
+def end_of(totals: Row) -> RunState:
+    """How a run with these totals has ended."""
+    if totals["done"] + totals["errors"] < totals["planned"]:
+        return "cancelled"
+    return "completed" if totals["done"] else "failed"
 
 
 async def add_event(transaction: Transaction, now: str, run_id: str, kind: str, data: Mapping[str, object]) -> None:
@@ -170,9 +183,10 @@ def job_of(row: Row) -> Job:
     return Job(**facts, **counts, **labels, sampling=sampling, keep_loaded=bool(row["keep_loaded"]))
 
 
-def _run(row: Row, totals: Row, jobs: Sequence[Job], failures: dict[str, int], mean_s: float | None) -> Run:
+def _run(row: Row, totals: Row, jobs: Sequence[Job], failures: dict[str, int]) -> Run:
     names = ("id", "state", "reason", "created_at", "started_at", "finished_at", "interrupted")
     counts: dict[str, Any] = {name: totals[name] for name in ("planned", "done", "errors", "passed", "tokens")}
+    mean_s = totals.get("mean_s")
     left = counts["planned"] - counts["done"] - counts["errors"]
     running = row["state"] in ("queued", "running", "paused")
     eta = round(left * mean_s, 1) if mean_s is not None and running else None

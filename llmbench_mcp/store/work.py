@@ -12,13 +12,12 @@ from llmbench_mcp.domain.hardware import Energy
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.domain.run import AnyJob, Job, JobState, OpenJob
 from llmbench_mcp.domain.task import Task
-from llmbench_mcp.store.attempts import completion_row, finish_row, measured_row
+from llmbench_mcp.store.attempts import finished
 from llmbench_mcp.store.codec import load_task
 from llmbench_mcp.store.database import Database, Row, Transaction
-from llmbench_mcp.store.energy import record_energy
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
-from llmbench_mcp.store.tally import tally_failed, tally_outcome
+from llmbench_mcp.store.tally import tally_failed
 
 
 class WorkStore:
@@ -29,6 +28,7 @@ class WorkStore:
         self._clock = clock
         self._fence = lease.key
         self.owner = lease.owner
+        self._began: dict[str, float] = {}
 
     async def recover(self) -> list[str]:
         """Take over from a dead owner: jobs and attempts in flight are pending again. Returns the runs touched."""
@@ -95,19 +95,16 @@ class WorkStore:
 
     async def reset_job(self, job: Job) -> None:
         """Attempts of this job left in flight by a failed write are pending again."""
-        async with self._database.transaction(self._fence) as transaction:
-            await transaction.run("attempts_reset", job.id)
+        await self._database.write(self._fence, [("attempts_reset", job.id)])
 
-    async def job_ended(
-        self, job: AnyJob, state: JobState, reason: str | None, failure: str | None = None
-    ) -> None:
+    async def job_ended(self, job: AnyJob, state: JobState, reason: str | None, failure: str | None = None) -> None:
         """The job is over; attempts still open get ``failure``. Ends the run when it was the last job."""
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
             if failure is not None:
                 rows = await transaction.all("attempts_open_of_job", job.id)
                 await transaction.run("attempts_fail_pending", job.id, failure, reason, now)
-                await tally_failed(transaction, job.id, failure, [row["id"] for row in rows])
+                await tally_failed(transaction, job.id, failure, rows)
             left = await transaction.one("job_left", job.id)
             ended = "cancelled" if state == "done" and left and left["n"] else state  # stopped at a limit
             if await transaction.run("job_state", job.id, ended, reason, None):
@@ -130,28 +127,23 @@ class WorkStore:
 
     async def stop_at_limit(self, run_id: str) -> bool:
         """Whether the run has used up what it may: then nothing of it is asked any more; what is in flight goes on."""
-        run = await self._database.one("run_get", run_id)
-        if run is None or not run["limits"]:
-            return False
-        now = self._clock.utc_now()
-        async with self._database.transaction(self._fence) as transaction:
-            use = await transaction.one("run_use", run_id)
-            flying = await transaction.one("run_in_flight", run_id)
-            assert use is not None, "sums give one row"
-            assert flying is not None, "sums give one row"
-            used = {
-                "attempts": use["attempts"] + flying["attempts"],
-                "tokens": use["tokens"] + flying["tokens"],
-                "seconds": _seconds_between(run["started_at"], now) if run["started_at"] else 0.0,
-            }
+        found = await self._database.look(("run_get", run_id), ("run_use", run_id), ("run_in_flight", run_id))
+        now, reason = self._clock.utc_now(), None
+        if all(found) and found[0][0]["limits"]:
+            run, use, flying = (rows[0] for rows in found)
+            used = {name: use[name] + flying[name] for name in ("attempts", "tokens")}
+            used["seconds"] = _seconds_between(run["started_at"], now) if run["started_at"] else 0.0
             reason = _limit_reached(json.loads(run["limits"]), used)
-            if reason is None:
-                return False
+        if reason is not None:
+            await self._stop_asking(run_id, reason, now)
+        return reason is not None
+
+    async def _stop_asking(self, run_id: str, reason: str, now: str) -> None:
+        async with self._database.transaction(self._fence) as transaction:
             await transaction.run("run_reason", run_id, reason)
             await transaction.run("run_cancel_pending_attempts", run_id)
             await transaction.run("run_cancel_pending_jobs", run_id)
             await add_event(transaction, now, run_id, "limit", {"reason": reason})
-        return True
 
     async def job_remark(self, job: Job, residency: str) -> None:
         """What has to be said about where the model's answers come from."""
@@ -175,21 +167,17 @@ class WorkStore:
 
     async def claim(self, attempt: PlannedAttempt, step: str) -> bool:
         """Mark it generating; False when it is no longer pending."""
-        async with self._database.transaction(self._fence) as transaction:
-            claimed = await transaction.run("attempt_claim", attempt.id, self._clock.utc_now())
-            await transaction.run("job_step", attempt.job_id, step)
-        return bool(claimed)
+        statements = [("attempt_claim", attempt.id, self._clock.utc_now()), ("job_step", attempt.job_id, step)]
+        return bool(await self._database.write(self._fence, statements))
 
     async def grading(self, attempt: PlannedAttempt, usage: Usage | None) -> None:
         """Mark it grading; its tokens count from here."""
         spent = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
-        async with self._database.transaction(self._fence) as transaction:
-            await transaction.run("attempt_grading", attempt.id, *spent)
+        await self._database.write(self._fence, [("attempt_grading", attempt.id, *spent)])
 
     async def release(self, attempt: PlannedAttempt) -> None:
         """Give it back: it will be asked again."""
-        async with self._database.transaction(self._fence) as transaction:
-            await transaction.run("attempt_release", attempt.id)
+        await self._database.write(self._fence, [("attempt_release", attempt.id)])
 
     async def task(self, task_hash: str) -> Task:
         """The task as frozen when the run was made."""
@@ -199,19 +187,8 @@ class WorkStore:
 
     async def finish(self, outcome: AttemptOutcome) -> bool:
         """Commit completion, timings and verdict in one transaction; False when it was over already."""
-        attempt, now = outcome.attempt, self._clock.utc_now()
-        async with self._database.transaction(self._fence) as transaction:
-            if not await transaction.run("attempt_finish", *finish_row(outcome, now)):
-                return False
-            if outcome.completion is not None:
-                await transaction.run("attempt_measured", *measured_row(attempt.id, outcome.completion))
-                await transaction.run("completion_insert", *completion_row(attempt.id, outcome.completion))
-            await record_energy(transaction, outcome)
-            await tally_outcome(transaction, outcome)
-            passed = outcome.grade.passed if outcome.grade else None
-            data = {"task": attempt.task_id, "passed": passed, "failure": outcome.failure}
-            await add_event(transaction, now, attempt.run_id, "attempt", data)
-        return True
+        now = self._clock.utc_now()
+        return bool(await self._database.write(self._fence, lambda: finished(outcome, now)))
 
 
 def _open_job(row: Row) -> OpenJob:

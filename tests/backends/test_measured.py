@@ -111,6 +111,62 @@ async def test_the_body_of_a_refusal_is_read_up_to_a_limit_only() -> None:
         await answer_to(b"HTTP/1.1 500 No\r\n\r\n", *[b"x" * 100_000] * 100)
 
 
+async def test_reads_are_delivered_as_they_come_until_enough_and_the_rest_can_be_had_after() -> None:
+    first, second, third = (b"1\r\n%b\r\n" % letter for letter in (b"a", b"b", b"c"))
+    go_on = asyncio.Event()
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        for piece in (CHUNKED + first, second, third + b"0\r\n\r\n"):
+            writer.write(piece)
+            await go_on.wait()
+            go_on.clear()
+
+    taken: list[bytes] = []
+
+    def take(piece: bytes, stamp: float) -> bool:
+        taken.append(piece)
+        go_on.set()
+        return piece != b"b"
+
+    async with client_of(handler) as client, client.stream("/x", {}, stall_s=10) as stream:
+        await stream.deliver(take)
+        assert taken == [b"a", b"b"]
+        await stream.deliver(take)
+    assert taken == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("ending", [b"", b"0\r\n\r\n"], ids=["more to come", "whole"])
+async def test_what_the_taker_of_a_read_objects_to_ends_the_stream(ending: bytes) -> None:
+    def take(piece: bytes, stamp: float) -> bool:
+        raise ProtocolError("no such thing")
+
+    async with client_of(always(CHUNKED, b"1\r\nx\r\n" + ending)) as client:
+        with pytest.raises(ProtocolError, match="no such thing"):
+            async with client.stream("/x", {}, stall_s=10) as stream:
+                await stream.deliver(take)
+
+
+async def test_delivery_tells_of_broken_connections_and_of_silence() -> None:
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head, _ = await read_request(reader)
+        writer.write(CHUNKED + b"1\r\nx\r\n")
+        if "silent" in head:
+            await asyncio.Event().wait()
+
+    async with client_of(handler) as client:
+        for path, error in (("/silent", EndpointTimeout), ("/x", UnreachableError)):
+            with pytest.raises(error):
+                async with client.stream(path, {}, stall_s=0.1) as stream:
+                    await stream.deliver(lambda piece, stamp: True)
+
+
+async def test_a_stream_has_an_end_even_when_the_server_knows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llmbench_mcp.backends.measured_wire.STREAM_BYTES", 1000)
+    with pytest.raises(ProtocolError, match="grew beyond 1000 bytes"):
+        await answer_to(OK + b"\r\n" + b"x" * 2000)
+
+
 async def test_leaving_a_stream_or_being_cancelled_in_it_closes_the_connection_at_once() -> None:
     closed: list[asyncio.Event] = [asyncio.Event(), asyncio.Event()]
     waiting = iter(closed)

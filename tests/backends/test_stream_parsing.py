@@ -71,6 +71,31 @@ def test_chunks_read_by_their_likeness_give_what_parsing_them_gives(groups: list
     assert (fast.has_text, fast.ended) == (reference.has_text, reference.ended)
 
 
+def of_several_lines() -> list[bytes]:
+    """A chunk over several lines of data, and the same lines of which only the first is data."""
+    chunk = HEAD | {"choices": [{"delta": {"content": "x"}, "finish_reason": None}]}
+    lines = json.dumps(chunk, indent=1).encode()
+    return [b"x\ndata: y", lines.replace(b"\n", b"\ndata: "), lines]
+
+
+@given(
+    st.lists(st.one_of(chunks(), likes().map(b"\n\ndata: ".join), st.sampled_from(of_several_lines())), max_size=8),
+    st.lists(st.integers(0, 300), max_size=4),
+)
+def test_reads_that_are_one_event_like_the_last_give_what_the_parser_gives(
+    payloads: list[bytes], sizes: list[int]
+) -> None:
+    events = [b"data: " + payload + b"\n\n" for payload in payloads for _ in range(2)]
+    reads = [piece for event in events for piece in (cut(event, sizes) if sizes else [event])]
+    fast, fast_sse, reference, sse = ChatStream(), SseParser(), slow(), SseParser()
+    for stamp, read in enumerate(reads):
+        if not (fast_sse.between and fast.feed_read(read, float(stamp))):
+            fast.feed(fast_sse.feed(read), float(stamp))
+        reference.feed(sse.feed(read), float(stamp))
+    assert fast.finish() == reference.finish()
+    assert fast.done == reference.done
+
+
 @given(likes(), texts)
 def test_a_template_takes_nothing_that_it_would_misread(others: list[bytes], text: str) -> None:
     chunk = HEAD | {"choices": [{"delta": {"content": text or "x"}, "finish_reason": None}]}

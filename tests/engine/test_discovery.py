@@ -319,3 +319,54 @@ async def test_a_background_look_can_be_switched_off(tmp_path: Path) -> None:
     async with opened(tmp_path, {}, discover_every_s=0) as app:
         with anyio.fail_after(5):
             await app.models.keep_discovering()
+
+
+async def test_an_endpoint_removed_while_it_is_asked_stops_nobody(tmp_path: Path) -> None:
+    gate = Gate()
+    async with FakeServer(["a"]) as leaving, FakeServer(["b"]) as staying, opened_real(tmp_path) as app:
+        await app.endpoints.add(NewEndpoint(leaving.url, "leaving"))
+        await app.endpoints.add(NewEndpoint(staying.url, "staying"))
+        leaving.routes[f"GET {MODELS}"] = lambda request: Reply(body={"data": [{"id": "a"}]}, before=gate)
+        reports = {}
+        async with anyio.create_task_group() as group:
+
+            async def look() -> None:
+                reports.update({report.endpoint_name: report for report in await app.models.discover()})
+
+            group.start_soon(look)
+            await gate.reached()
+            await app.endpoints.remove("leaving")
+            gate.open()
+    assert "removed meanwhile" in (reports["leaving"].error or "")
+    assert reports["staying"].added == ("b",)
+
+
+async def test_a_name_listed_twice_is_one_model(tmp_path: Path) -> None:
+    box = server("m", "m", "")
+    async with opened(tmp_path, {URL: box}) as app:
+        await app.endpoints.add(NewEndpoint(URL))
+        first, second = [(await app.models.discover())[0] for _ in range(2)]
+        assert (first.seen, first.added, second.added) == (1, ("m",), ())
+
+
+async def test_two_names_for_one_digest_at_one_server_are_one_model(tmp_path: Path) -> None:
+    box = server()
+    box.models = [OfferedModel("m:latest", digest="d"), OfferedModel("m:8b", digest="d")]
+    async with opened(tmp_path, {URL: box}) as app:
+        await assigned(app, URL)
+        (model,) = (await models(app)).values()
+        assert [home.served_name for home in model.homes] == ["m:8b", "m:latest"]
+        assert (await app.models.assign_only_home("m:8b")).status == "active"
+        box.models.pop(0)
+        (report,) = await app.models.discover()
+        (left,) = (await models(app)).values()
+    assert (report.missing, left.id, left.status) == (("m:latest",), model.id, "active")
+    assert [home.served_name for home in left.homes if home.present] == ["m:8b"]
+
+
+async def test_removing_the_only_endpoint_is_in_the_history_of_its_models(tmp_path: Path) -> None:
+    async with opened(tmp_path, {URL: server("m")}) as app:
+        await assigned(app, URL)
+        await app.endpoints.remove("box")
+        (newest, *_) = await app.models.history((await models(app))["m"])
+    assert (newest.value, newest.reason) == ("missing", "no endpoint offers it any more")

@@ -266,7 +266,8 @@ async def test_a_model_said_to_see_is_shown_pictures(tmp_path: Path) -> None:
     ("answer", "outcome", "known"),
     [
         (text_reply("I see red."), "unknown", (True, "name")),
-        (error_reply(500, "image input is not supported - hint: provide the mmproj"), "failed", (True, "name")),
+        (error_reply(500, "boom"), "failed", (True, "name")),
+        (error_reply(500, "image input is not supported - hint: provide the mmproj"), "cannot", (False, "probe")),
         (error_reply(400, "this model does not support images"), "cannot", (False, "probe")),
     ],
 )

@@ -24,6 +24,7 @@ _LISTED: dict[str, dict[str, Tool]] = {}  # building a server takes a moment
 READERS = {
     "endpoint_list",
     "model_list",
+    "model_get",
     "suite_list",
     "run_status",
     "run_results",
@@ -123,7 +124,7 @@ async def test_a_read_only_server_offers_nothing_that_changes_anything() -> None
 async def test_toolsets_choose_the_tools() -> None:
     assert set(await tools_of(toolsets="manage")) == {"endpoint_add", "gpu_stats", "model_residency"}
     assert set(await tools_of(toolsets="core, manage")) == READERS | WRITERS
-    assert len(await tools_of(toolsets="core")) == 10
+    assert len(await tools_of(toolsets="core")) == 11
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,17 @@ def _object(description: str) -> WithJsonSchema:
     return WithJsonSchema({"type": "object", "description": description})
 
 
+Selected = Annotated[Literal["", "all", "new", "active", "unstable_failed"], Field(description="models by status")]
+Matrix = Annotated[
+    dict[str, list[Any]],
+    _object("lists of temperature, top_p, seed, max_tokens, context_length, reasoning: each combination is run"),
+]
+OwnTasks = Annotated[
+    list[dict[str, Any]],
+    WithJsonSchema(
+        {"type": "array", "items": {"type": "object"}, "description": "{prompt, and one of expected, criteria: []}"}
+    ),
+]
 _NOTHING: dict[str, Any] = {}
 _NO_TASKS: list[dict[str, Any]] = []
 
@@ -46,9 +57,7 @@ async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
     models: Annotated[Names, Field(description="from model_list; [] with select")],
     suites: Annotated[Names, Field(description="from suite_list; [] with custom_tasks")],
-    select: Annotated[
-        Literal["", "all", "new", "active", "unstable_failed"], Field(description="models by status")
-    ] = "",
+    select: Selected = "",
     endpoint: Annotated[str, Field(description="instead of the assigned ones")] = "",
     repeats: Annotated[int, Field(ge=1, le=1000, description="attempts per task")] = 1,
     temperature: Annotated[float, Field(ge=-1, le=5, description="-1: server's default")] = 0.0,
@@ -56,16 +65,8 @@ async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     seed: Annotated[int, Field(ge=-1, le=2**32, description="-1: none")] = 0,
     max_tokens: Annotated[int, Field(ge=0, le=1_000_000, description="0: as the task says")] = 0,
     priority: Annotated[int, Field(ge=-100, le=100, description="higher: earlier")] = 0,
-    parameter_matrix: Annotated[
-        dict[str, list[Any]],
-        _object("lists of temperature, top_p, seed, max_tokens, context_length, reasoning: each combination is run"),
-    ] = _NOTHING,
-    custom_tasks: Annotated[
-        list[dict[str, Any]],
-        WithJsonSchema(
-            {"type": "array", "items": {"type": "object"}, "description": "{prompt, and one of expected, criteria: []}"}
-        ),
-    ] = _NO_TASKS,
+    parameter_matrix: Matrix = _NOTHING,
+    custom_tasks: OwnTasks = _NO_TASKS,
     limits: Annotated[dict[str, Any], _object("tokens, seconds, attempts: stop there")] = _NOTHING,
     idempotency_key: Annotated[str, Field(description="same key, same run")] = "",
     dry_run: Annotated[bool, Field(description="only tell the plan")] = False,

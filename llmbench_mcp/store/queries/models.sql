@@ -12,6 +12,22 @@ order by e.name, h.served_name;
 -- name: homes_of_endpoint
 select * from homes where endpoint_id = $1;
 
+-- name: homes_with_models
+select m.*, m.id as model_id, h.served_name, h.present, h.pinned as home_pinned, h.remote,
+       (select count(*) from homes o where o.model_id = m.id and o.present = 1) as homes_left
+from homes h join models m on m.id = h.model_id
+where h.endpoint_id = $1;
+
+-- name: model_digests
+select digest from models where digest is not null;
+
+-- name: models_lost
+select name from models
+where digest is null and not exists (select 1 from homes where homes.model_id = models.id and homes.present = 1);
+
+-- name: home_seen
+update homes set last_seen = $3 where endpoint_id = $1 and served_name = $2;
+
 -- name: model_by_digest
 select id from models where digest = $1;
 
@@ -25,6 +41,11 @@ order by last_seen desc limit 1;
 update models set status = 'missing', status_reason = 'no endpoint offers it any more'
 where status not in ('missing', 'disabled') and not exists (select 1 from homes where homes.model_id = models.id);
 
+-- name: models_abandoned_events
+insert into model_events (at, model_id, kind, value, reason)
+select $1, id, 'status', 'missing', 'no endpoint offers it any more' from models
+where status not in ('missing', 'disabled') and not exists (select 1 from homes where homes.model_id = models.id);
+
 -- name: models_forgotten
 delete from models
 where status = 'new' and not exists (select 1 from homes where homes.model_id = models.id)
@@ -32,6 +53,11 @@ where status = 'new' and not exists (select 1 from homes where homes.model_id = 
 
 -- name: model_insert
 insert into models (id, name, status, digest, first_seen, last_seen) values ($1, $2, 'new', $3, $4, $4);
+
+-- name: model_insert_whole
+insert into models (id, name, status, digest, family, parameter_count, quantisation, size_bytes, context_length,
+                    guessed, capabilities, capability_facts, first_seen, last_seen)
+values ($1, $2, 'new', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12);
 
 -- name: model_digest
 update models set digest = $2 where id = $1;
@@ -83,7 +109,8 @@ select id from models
 where id = $1 and status = 'new' and not exists (select 1 from jobs where jobs.model_id = models.id);
 
 -- name: model_event_insert
-insert into model_events (at, model_id, kind, value, reason) values ($1, $2, $3, $4, $5);
+insert into model_events (at, model_id, kind, value, reason)
+select $1, $2, $3, $4, $5 where exists (select 1 from models where id = $2);
 
 -- name: model_events
 select at, kind, value, reason from model_events where model_id = $1 order by seq desc limit $2;

@@ -1,6 +1,8 @@
 -- name: retry_errors
-select id, job_id, task_id, task_hash, repeat, try as tries, failure
-from attempts where run_id = $1 and state = 'error' and counted = 1 order by number;
+select a.id, a.job_id, a.task_id, a.task_hash, a.repeat, a.failure, (
+    select max(b.try) from attempts b where b.job_id = a.job_id and b.task_id = a.task_id and b.repeat = a.repeat
+) as tries
+from attempts a where a.run_id = $1 and a.state = 'error' and a.counted = 1 order by a.number;
 
 -- name: retry_failures
 select a.id, a.job_id, a.task_id, a.task_hash, a.repeat, (
@@ -43,7 +45,7 @@ select distinct run_id from attempts where state = 'regrade';
 
 -- name: regrade_next
 select a.id, a.run_id, a.job_id, a.task_id, a.task_hash, a.repeat, a.try as tries, a.counted, a.passed, a.failure,
-       a.finish_reason, a.validator_version, c.text, c.reasoning, c.tool_calls
+       a.finish_reason, a.validator_version, c.text, c.reasoning, c.tool_calls, c.packed
 from attempts a join completions c on c.attempt_id = a.id
 where a.state = 'regrade' order by a.run_id, a.number limit $1;
 
@@ -54,17 +56,20 @@ set state = $2, passed = $3, score = $4, confidence = $5, failure = $6, message 
 where id = $1 and state = 'regrade';
 
 -- name: regrade_left
-select count(*) as n from attempts where run_id = $1 and state = 'regrade';
+select 1 as held from attempts where run_id = $1 and state = 'regrade' limit 1;
+
+-- name: regrade_waits
+select 1 as held from attempts where id = $1 and state = 'regrade';
 
 -- name: regrade_give_up
 update attempts set state = case when passed is null then 'error' else 'done' end
 where run_id = $1 and state = 'regrade';
 
--- name: run_score_keys
-select distinct suite, identity_key from jobs where run_id = $1;
-
 -- name: retry_tasks
 select hash, body from tasks where hash in (select distinct task_hash from attempts where run_id = $1);
 
+-- name: retry_hashes
+select id, task_hash from attempts where run_id = $1;
+
 -- name: retry_task
-update attempts set task_hash = $3 where run_id = $1 and task_hash = $2;
+update attempts set task_hash = $2 where id = $1;

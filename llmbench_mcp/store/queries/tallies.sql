@@ -11,12 +11,12 @@ on conflict (job_id, failure) do update set n = job_failures.n + excluded.n;
 -- name: score_tally
 insert into scores
 select suite, identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_version,
-       graded, errors, passed, non_logic, score,
-       coalesce(decode_tps, 0), case when decode_tps is null then 0 else 1 end,
-       coalesce(prefill_tps, 0), case when prefill_tps is null then 0 else 1 end,
-       coalesce(ttft_s, 0), case when ttft_s is null then 0 else 1 end,
-       coalesce(e2e_s, 0), case when e2e_s is null then 0 else 1 end,
-       tokens, last_at, newest_job
+       $2 * graded, $2 * errors, $2 * passed, $2 * non_logic, $2 * score,
+       $2 * coalesce(decode_tps, 0), case when decode_tps is null then 0 else $2 end,
+       $2 * coalesce(prefill_tps, 0), case when prefill_tps is null then 0 else $2 end,
+       $2 * coalesce(ttft_s, 0), case when ttft_s is null then 0 else $2 end,
+       $2 * coalesce(e2e_s, 0), case when e2e_s is null then 0 else $2 end,
+       $2 * tokens, last_at, newest_job
 from attempt_scores where attempt_id = $1
 on conflict (suite, identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_version) do update
 set graded = scores.graded + excluded.graded, errors = scores.errors + excluded.errors,
@@ -26,22 +26,15 @@ set graded = scores.graded + excluded.graded, errors = scores.errors + excluded.
     prefill_sum = scores.prefill_sum + excluded.prefill_sum, prefill_n = scores.prefill_n + excluded.prefill_n,
     ttft_sum = scores.ttft_sum + excluded.ttft_sum, ttft_n = scores.ttft_n + excluded.ttft_n,
     e2e_sum = scores.e2e_sum + excluded.e2e_sum, e2e_n = scores.e2e_n + excluded.e2e_n,
-    tokens = scores.tokens + excluded.tokens, last_at = excluded.last_at,
+    tokens = scores.tokens + excluded.tokens,
+    last_at = case when scores.last_at > excluded.last_at then scores.last_at else excluded.last_at end,
     newest_job = case when scores.newest_job > excluded.newest_job then scores.newest_job else excluded.newest_job end;
 
 -- name: attempts_open_of_job
-select id, failure from attempts where job_id = $1 and state in ('pending', 'generating', 'grading');
+select id, counted, prompt_tokens, completion_tokens from attempts where job_id = $1 and state in ('pending', 'generating', 'grading');
 
--- name: scores_forget
-delete from scores where suite = $1 and identity_key = $2;
-
--- name: scores_rebuild
-insert into scores
-select suite, identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_version,
-       sum(graded), sum(errors), sum(passed), sum(non_logic), sum(score),
-       coalesce(sum(decode_tps), 0), count(decode_tps), coalesce(sum(prefill_tps), 0), count(prefill_tps),
-       coalesce(sum(ttft_s), 0), count(ttft_s), coalesce(sum(e2e_s), 0), count(e2e_s), sum(tokens),
-       max(last_at), max(newest_job)
-from attempt_scores
-where suite = $1 and identity_key = $2
-group by suite, identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_version;
+-- name: scores_tidy
+delete from scores
+where graded = 0 and errors = 0
+  and exists (select 1 from jobs j where j.run_id = $1 and j.suite = scores.suite
+                                     and j.identity_key = scores.identity_key);
