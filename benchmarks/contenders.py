@@ -121,9 +121,9 @@ async def compete(name: str, base: str, load: Load) -> dict[str, Any]:
     """Ask once alone to warm up, then as the load says."""
     async with CLIENTS[name](base) as ask:
 
-        async def one(user: str) -> tuple[str, dict[str, Any]]:
+        async def one(user: str) -> tuple[str, Completion]:
             body = {"model": f"m-{name}", "user": user, "messages": [], "stream": True, "script": load.script}
-            return user, _figures(await ask(body))
+            return user, await ask(body)
 
         answers = [await one("cold")]
         gc.collect()
@@ -136,7 +136,8 @@ async def compete(name: str, base: str, load: Load) -> dict[str, Any]:
         wall, cpu = time.monotonic() - wall, time.process_time() - cpu
         watch.cancel()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"answers": dict(answers), "cpu_s": cpu, "wall_s": wall, "pss_mb": max(memory, default=0), "rss_mb": peak}
+    told = {user: _figures(completion) for user, completion in answers}
+    return {"answers": told, "cpu_s": cpu, "wall_s": wall, "pss_mb": max(memory, default=0), "rss_mb": peak}
 
 
 def _figures(completion: Completion) -> dict[str, Any]:

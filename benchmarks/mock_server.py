@@ -3,8 +3,9 @@
     python benchmarks/mock_server.py            prints PORT n, then serves until killed
 
 ``POST /v1/chat/completions`` answers as its body's ``script`` says (see Script); ``user`` names it in the log.
-``GET /log`` gives and forgets the log: per answer the monotonic seconds at which its request had been read and its
-first and last deltas were written, and how many writes there were. Loopback only.
+``GET /v1/models`` lists the model m. ``GET /log`` gives and forgets the log: per answer the monotonic seconds at
+which its request had been read and its first and last deltas were written, and how many writes there were. Loopback
+only.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, cast
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
 BURST_WRITE = 256 * 1024
+_MODELS = b'{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"mock"}]}'
 _asked: set[str] = set()
 
 
@@ -198,6 +200,9 @@ class Connection(asyncio.Protocol):
         if head.startswith(b"GET /log"):
             self._whole(json.dumps([asdict(truth) for truth in _log]).encode())
             _log.clear()
+            return
+        if head.startswith(b"GET "):
+            self._whole(_MODELS if b" /v1/models " in head else b'{"error":{"message":"not here","code":404}}')
             return
         self._busy = True
         Answer(self._transport, json.loads(rest[:length]), read_at, self._free)

@@ -32,7 +32,6 @@ class Prose:
         self._wanted = answer_bytes
         self._rare = ["".join(self._rng.choices(_SYLLABLES, k=self._rng.randint(2, 4))) for _ in range(12_000)]
         self._pool = [self._sentence() for _ in range(20_000)]
-        self._given = self._bytes = 0
 
     def answer(self) -> str:
         """Another one."""
@@ -41,14 +40,7 @@ class Prose:
         while length < self._wanted:
             parts.append(self._pool[int(self._rng.random() * len(self._pool))])
             length += len(parts[-1])
-        self._given += 1
-        self._bytes += length
         return "".join(parts)
-
-    @property
-    def mean_bytes(self) -> float:
-        """Of the answers given."""
-        return self._bytes / max(1, self._given)
 
     def _word(self) -> str:
         if self._rng.random() < 0.5:

@@ -1,7 +1,7 @@
 """The store with a million attempts: how fast one is committed, how fast it is looked at, how large it is.
 
-Fills a database through the product's own statements, many attempts to a transaction, then measures through the
-doors the product uses: ``WorkStore`` for commits, the services for reading.
+Fills a database: one run of a tenth of the attempts by the product's own statements, many to a transaction, and
+copies of it; then measures through the doors the product uses: ``WorkStore`` for commits, the services for reading.
 
 ::
 
@@ -24,6 +24,7 @@ from typing import Any
 
 import anyio
 
+from benchmarks.copies import copy_run, recount
 from benchmarks.prose import Prose
 from llmbench_mcp.app import App, Doors, open_app
 from llmbench_mcp.config import Settings
@@ -102,7 +103,8 @@ def write_tasks(folder: Path) -> None:
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Place]:
     """The application and the executor's side on one database."""
-    write_tasks(folder / "tasks")
+    if not (folder / "tasks").exists():
+        write_tasks(folder / "tasks")
     settings = Settings(folder / "data", folder / "cache", folder / "tasks", discover_ports="none")
     nobody, clock = Nobody(), SystemClock()
     doors = Doors(clock, nobody, nobody, lambda ref, by_agent: None, spawns_executors=False)
@@ -191,7 +193,7 @@ def report(name: str, spans: Spans, target_ms: float | None = None) -> None:
 
 async def measure_commits(place: Place, times: int) -> None:
     """One transaction per attempt, as the executor does it."""
-    run_id = await make_run(place, "commits", 8, 1)
+    run_id = await make_run(place, f"c{time.time_ns()}", 8, 1)
     rng, outcomes = random.Random(1), []
     for job in [row["id"] for row in await place.database.all("run_jobs", run_id)]:
         waiting = await place.work.next_attempts(job, 1000)
@@ -233,28 +235,38 @@ async def measure_reads(place: Place, big: str, planned: int) -> None:
 
 
 async def size(place: Place, attempts: int) -> None:
-    """Bytes per attempt, by table and index."""
+    """Bytes per attempt."""
     await place.database.checkpoint()
     path = place.database.path
     total = path.stat().st_size
     print(f"\nDatabase: {total / 1e6:,.0f} MB, {total / attempts:,.0f} bytes an attempt")
-    print(f"  answers: {place.prose.mean_bytes:,.0f} bytes each before compression")
+    answer = [len(place.prose.answer().encode()) for _ in range(1000)]
+    print(f"  answers: {statistics.mean(answer):,.0f} bytes each before compression")
+
+
+async def fill_all(place: Place, attempts: int) -> None:
+    """One large run, attempt by attempt; then smaller copies of it until there are that many attempts."""
+    began, cpu, path = time.perf_counter(), time.process_time(), place.database.path
+    big = await make_run(place, "big", MODELS, max(1, round(attempts / 10 / ROUND)))
+    count = made = await fill(place, big)
+    span = time.perf_counter() - began
+    print(f"{made:,} attempts in {span:,.0f} s ({time.process_time() - cpu:,.0f} s of processor time)", flush=True)
+    while count < attempts:
+        repeats = min(3, -(-(attempts - count) // ROUND))
+        count += await anyio.to_thread.run_sync(copy_run, path, big, f"run_copy{count // ROUND:03}", repeats)
+    await anyio.to_thread.run_sync(recount, path)
+    print(f"{count - made:,} copied", flush=True)
 
 
 async def run(attempts: int, folder: Path) -> None:
-    """Fill and measure."""
+    """Fill, unless that was done before, and measure."""
     async with opened(folder) as place:
-        began, cpu, count = time.perf_counter(), time.process_time(), 0
-        repeats = max(1, round(attempts / 10 / ROUND))
-        big = await make_run(place, "big", MODELS, repeats)
-        planned = count = await fill(place, big)
-        while count < attempts:
-            more = min(3, max(1, round((attempts - count) / ROUND)))
-            count += await fill(place, await make_run(place, f"r{count // ROUND:03}", MODELS, more))
-        span = time.perf_counter() - began
-        print(f"{count:,} attempts in {span:,.0f} s ({time.process_time() - cpu:,.0f} s of processor time)", flush=True)
-        await size(place, count)
-        await measure_reads(place, big, planned)
+        if await place.runs.get("run_big") is None:
+            await fill_all(place, attempts)
+        big = await place.app.runs.get("run_big")
+        runs, _ = await place.app.runs.page(1000)
+        await size(place, sum(run.done for run in runs))
+        await measure_reads(place, big.id, big.planned)
         await measure_commits(place, 2000)
 
 
@@ -262,7 +274,9 @@ def main() -> None:
     """Run in a folder of its own, which is removed afterwards unless it was named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attempts", type=int, default=1_000_000)
-    parser.add_argument("--keep", type=Path, help="an empty folder to work in, and to leave the database in")
+    parser.add_argument(
+        "--keep", type=Path, help="a folder to work in and leave the database in; a database there is measured"
+    )
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp(prefix="llmbench-store-"))
     try:

@@ -17,6 +17,7 @@ from llmbench_mcp.domain.ports import (
     ProcessOwners,
 )
 from llmbench_mcp.engine import residency
+from llmbench_mcp.engine.chores import Chore
 from llmbench_mcp.engine.energy import EnergyMeter, NoCounter
 from llmbench_mcp.engine.executor import Executor, Parts
 from llmbench_mcp.engine.sampler import DeviceSampler
@@ -29,9 +30,13 @@ from llmbench_mcp.services.health import Health
 from llmbench_mcp.services.leaderboard import Leaderboards
 from llmbench_mcp.services.models import Models
 from llmbench_mcp.services.planning import Planner
+from llmbench_mcp.services.quiet_looks import QuietLooks
 from llmbench_mcp.services.residencies import Residencies
+from llmbench_mcp.services.retests import Retests
 from llmbench_mcp.services.runs import Runs, RunStores
+from llmbench_mcp.services.schedules import DUE_LOOK_S, Schedules
 from llmbench_mcp.services.suites import CatalogView, Suites
+from llmbench_mcp.services.upkeep import LOOK_S, Upkeep
 from llmbench_mcp.store.attempts import AttemptStore
 from llmbench_mcp.store.database import open_database
 from llmbench_mcp.store.endpoints import EndpointStore
@@ -40,9 +45,12 @@ from llmbench_mcp.store.leaderboard import LeaderboardStore
 from llmbench_mcp.store.leases import LeaseStore
 from llmbench_mcp.store.models import ModelStore
 from llmbench_mcp.store.residency import ResidencyStore
+from llmbench_mcp.store.retention import RetentionStore
 from llmbench_mcp.store.retries import RetryStore
 from llmbench_mcp.store.runs import RunStore
 from llmbench_mcp.store.samples import SampleStore
+from llmbench_mcp.store.schedules import ScheduleStore
+from llmbench_mcp.store.summaries import SummaryStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,8 @@ class App:
     devices: Devices
     health: Health
     residencies: Residencies
+    schedules: Schedules
+    upkeep: Upkeep
     executors: Executors
     executor: Executor
     """The executor of this data directory; only ``executor run`` runs it."""
@@ -128,17 +138,32 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
         )
         samples = SampleStore(database)
         sampler = DeviceSampler(outside.devices, samples, outside.clock, settings)
-        parts = Parts(database, lease_store, model_store, grader, rooms, EnergyMeter(outside.energy), sampler)
+        runs = Runs(run_stores, planner, executors, settings, outside.clock)
+        looks = QuietLooks(discovery, endpoint_store, lease_store, settings, outside.clock)
+        schedule_store = ScheduleStore(database, outside.clock)
+        retests = Retests(schedule_store, planner, models, grader, settings)
+        schedules = Schedules(schedule_store, retests, runs, executors, looks, outside.clock)
+        days = SummaryStore(database)
+        upkeep = Upkeep(RetentionStore(database, outside.clock), days, models, settings, outside.clock)
+        chores = (
+            Chore("keeping schedules", DUE_LOOK_S, schedules.start_due),
+            Chore("discovery", settings.discover_every_s, lambda: models.keep_discovering(looks.look)),
+            Chore("upkeep", LOOK_S, upkeep.look),
+        )
+        meter = EnergyMeter(outside.energy)
+        parts = Parts(database, lease_store, model_store, grader, rooms, meter, sampler, chores)
         yield App(
             settings=settings,
             endpoints=endpoints,
             models=models,
             suites=suites,
-            runs=Runs(run_stores, planner, executors, settings, outside.clock),
+            runs=runs,
             leaderboards=Leaderboards(LeaderboardStore(database), suites),
             devices=Devices(outside.devices, endpoint_store, samples, outside.clock, outside.owners),
             health=Health(model_store, models, rooms, lease_store),
             residencies=Residencies(rooms, lease_store, endpoints, models),
+            schedules=schedules,
+            upkeep=upkeep,
             executors=executors,
             executor=Executor(parts, outside.clock, SCOPE),
         )

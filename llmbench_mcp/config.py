@@ -32,6 +32,7 @@ _RANGES = {
     "breaker_errors": (1, 1000),
     "device_sample_s": (0, 86_400),
     "device_sample_days": (0.01, 3650),
+    "keep_days": (0, 36_500),
     "discover_timeout_s": (0.1, 3600),
     "discover_every_s": (0, 1_000_000),
     "probe_timeout_s": (0.1, 86_400),
@@ -79,6 +80,7 @@ class Settings:
     breaker_errors: int = 3
     device_sample_s: float = 15.0
     device_sample_days: float = 7.0
+    keep_days: int = 90
     gpu_exporters: str = ""
     discover_ports: str = "11434,11435,1234,8080,8000"
     discover_timeout_s: float = 20.0

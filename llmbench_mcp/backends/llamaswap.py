@@ -56,6 +56,7 @@ class LlamaSwapBackend(OpenAIExtras):
         self.endpoint = endpoint
         self._client = client
         self._same: set[tuple[str, str]] = set()
+        self._on_llamacpp: set[str] = set()
 
     @classmethod
     async def recognise(cls, probe: Probe) -> int:
@@ -124,9 +125,11 @@ class LlamaSwapBackend(OpenAIExtras):
     async def chat(self, request: ChatRequest, *, total_s: float, stall_s: float) -> Completion:
         """Ask once, streaming. The name in the answer is the model's own server's; who runs it tells who spoke.
 
-        ``stall_s`` limits the silence before the first byte too: an unloaded model is started first.
+        ``stall_s`` limits the silence before the first byte too: an unloaded model is started first. A model that
+        was seen running on llama.cpp's server is asked without its prompt cache.
         """
-        completion = await ask(self._client, chat_body(request), Patience(total_s, stall_s))
+        uncached = {"cache_prompt": False} if request.model in self._on_llamacpp else {}
+        completion = await ask(self._client, chat_body(request) | uncached, Patience(total_s, stall_s))
         if completion.model is not None:
             await self._check_identity(request.model, completion.model)
         return replace(completion, model=request.model if completion.model else None)
@@ -140,6 +143,7 @@ class LlamaSwapBackend(OpenAIExtras):
         answer = await self._client.request("GET", RUNNING_PATH)
         self._client.accept(answer)
         running = _running(answer)
+        self._on_llamacpp |= {row["model"] for row in _rows(answer) or () if "llama-server" in str(row.get("cmd"))}
         if running is None:
             raise ProtocolError(
                 f"{self._client.address.base} answered {RUNNING_PATH} without a list of what runs.",
@@ -228,14 +232,21 @@ def _is_its_error(answer: Answer) -> bool:
     return isinstance(payload, Mapping) and payload.get("src") == "llama-swap"
 
 
-def _running(answer: Answer) -> dict[str, str] | None:
-    """States by model; None for an answer that is no such list."""
+def _rows(answer: Answer) -> list[Mapping[str, Any]] | None:
     payload = answer.json() if answer.status == 200 else None
     listed = payload.get("running") if isinstance(payload, Mapping) else None
     if not isinstance(listed, list):
         return None
     rows = [row for row in listed if isinstance(row, Mapping) and isinstance(row.get("model"), str)]
-    states = {row["model"]: str(row.get("state") or "unknown") for row in rows if is_text(row["model"])}
+    return [row for row in rows if is_text(row["model"])]
+
+
+def _running(answer: Answer) -> dict[str, str] | None:
+    """States by model; None for an answer that is no such list."""
+    rows = _rows(answer)
+    if rows is None:
+        return None
+    states = {row["model"]: str(row.get("state") or "unknown") for row in rows}
     return {name: state for name, state in states.items() if state not in ("stopped", "shutdown")}
 
 

@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 from urllib.parse import quote
 
+import anyio
+
 from llmbench_mcp.backends.measured_connect import Dialler
 from llmbench_mcp.backends.measured_wire import Take, Wire
 from llmbench_mcp.domain.address import Address
@@ -58,6 +60,10 @@ class ByteStream(Protocol):
         """
         ...
 
+    async def rest(self, seconds: float) -> None:
+        """Read on for so long at most, only so that the connection can be used again; nothing where it will not."""
+        ...
+
 
 class StreamPath(Protocol):
     """A way to send streaming requests to one server."""
@@ -93,7 +99,7 @@ class MeasuredPath:
         """As ``StreamPath.post``. Leaving the context before the answer's end closes the connection at once."""
         wire = await self._answering(self._request(path, headers, content), stall_s)
         try:
-            yield _Reads(wire)
+            yield _Reads(wire, self._keep_s > 0)
         finally:
             if wire.release():
                 self._keep(wire)
@@ -154,8 +160,9 @@ async def _ask(wire: Wire, request: bytes, stall_s: float) -> Wire:
 class _Reads:
     """A wire's answer as a ByteStream."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, keep: bool) -> None:
         self._wire = wire
+        self._keep = keep
         self.deliver = wire.deliver
         self.sent_at = wire.sent_at
         self.status = wire.status
@@ -163,6 +170,11 @@ class _Reads:
 
     def reads(self) -> AsyncIterator[tuple[bytes, float]]:
         return self
+
+    async def rest(self, seconds: float) -> None:
+        if self._keep and not self._wire.over:
+            with anyio.move_on_after(seconds):
+                await self._wire.deliver(lambda piece, stamp: True)
 
     def __aiter__(self) -> AsyncIterator[tuple[bytes, float]]:
         return self

@@ -12,7 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 import anyio
 import httpx2
 
-from llmbench_mcp.backends.measured_wire import READ_BYTES, Wire
+from llmbench_mcp.backends.measured_wire import READ_BYTES, Endings, Shared, Wire
 from llmbench_mcp.backends.transport_errors import Trouble
 from llmbench_mcp.domain.address import Address
 from llmbench_mcp.domain.errors import SetupError
@@ -82,7 +82,7 @@ class Dialler:
         self._address = address
         self._context = context if address.scheme == "https" else None
         self._now = now
-        self._buffer = memoryview(bytearray())
+        self._shared: Shared | None = None
         self.trouble = Trouble(address.base)
 
     async def connect(self) -> Wire:
@@ -98,12 +98,12 @@ class Dialler:
 
     async def _connect(self) -> Wire:
         host = self._address.host
-        if not self._buffer:
-            self._buffer = memoryview(bytearray(READ_BYTES))
+        shared = self._shared or Shared(self.trouble, self._now, memoryview(bytearray(READ_BYTES)), Endings())
+        self._shared = shared
         sock = await _open_socket(await _places(host, self._address.port))
         try:
             _, wire = await asyncio.get_running_loop().create_connection(
-                lambda: Wire(self.trouble, self._now, self._buffer),
+                lambda: Wire(shared),
                 sock=sock,
                 ssl=self._context,
                 server_hostname=host if self._context else None,

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
+import anyio
 import httpx2
 
 from llmbench_mcp.backends.measured import ByteStream
@@ -81,3 +82,7 @@ class _Chunks:
             async for piece, stamp in reads:
                 if not take(piece, stamp):
                     return
+
+    async def rest(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await self.deliver(lambda piece, stamp: True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import cast
+from typing import NamedTuple, cast
 
 import httptools
 
@@ -32,18 +32,53 @@ _IDLE, _HEAD, _BODY, _OVER = range(4)
 """Stages of an exchange: none, no status yet, within the body, whole."""
 
 
+class Endings:
+    """Wakes whoever waits for the end of a stream, one a turn of the event loop.
+
+    What is left to do about a finished answer takes as long as many reads. When hundreds end together, doing all of
+    it at once would let the last events of the others wait, and so stamp them late.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def add(self, wake: Callable[[], None]) -> None:
+        """Call ``wake`` when it is its turn: at once, unless others wait."""
+        self._waiting.append(wake)
+        if len(self._waiting) == 1:
+            self._next()
+
+    def _next(self) -> None:
+        self._waiting[0]()
+        asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._waiting.popleft()
+        if self._waiting:
+            self._next()
+
+
+class Shared(NamedTuple):
+    """What the connections of one event loop to one server have in common.
+
+    ``now`` stamps. ``buffer`` takes what a socket read brings until it has been parsed, which is at once: an event
+    loop that makes a new one for each read spends a third of its time on that.
+    """
+
+    trouble: Trouble
+    now: Callable[[], float]
+    buffer: memoryview
+    endings: Endings
+
+
 class Wire(asyncio.BufferedProtocol):
     """Carries one exchange at a time: ``send``, ``head``, then ``read`` until it gives None.
 
-    ``now`` stamps; silence is measured on the loop's own clock, which needs no agreement with it. ``buffer`` takes
-    what a socket read brings until it has been parsed, at once, so that all connections of a loop may share it: an
-    event loop that makes a new one for each read spends a third of its time on that.
+    Silence is measured on the loop's own clock, which need not agree with the one that stamps.
     """
 
-    def __init__(self, trouble: Trouble, now: Callable[[], float], buffer: memoryview) -> None:
-        self._trouble = trouble
-        self._now = now
-        self._buffer = buffer
+    def __init__(self, shared: Shared) -> None:
+        self._trouble, self._now, self._buffer, self._endings = shared
         self._loop = asyncio.get_running_loop()
         self._lost = False
         self._parser = httptools.HttpResponseParser(self)
@@ -76,6 +111,11 @@ class Wire(asyncio.BufferedProtocol):
     def usable(self) -> bool:
         """Whether another exchange may be sent."""
         return self._stage == _IDLE and not self._lost
+
+    @property
+    def over(self) -> bool:
+        """Whether the answer is whole."""
+        return self._stage == _OVER
 
     @property
     def _unanswered(self) -> bool:
@@ -147,7 +187,7 @@ class Wire(asyncio.BufferedProtocol):
     def release(self) -> bool:
         """End the exchange; False when the connection cannot carry another one and was closed."""
         self._unwatch()
-        if self._stage == _OVER and self._keep and not self._reads and not self._lost:
+        if self._keep and not self._lost and not self._reads and not self._transport.get_write_buffer_size():
             self._reset(_IDLE)
             return True
         self.abort()
@@ -212,7 +252,7 @@ class Wire(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """One read of the socket."""
-        if self._stage != _BODY and not self._expected(nbytes):
+        if (self._stage != _BODY or self._fault) and not self._expected(nbytes):
             return
         self._active_at = self._loop.time()
         self._stamp = None
@@ -222,22 +262,24 @@ class Wire(asyncio.BufferedProtocol):
             self._fail(self._trouble.garbled("another protocol"))
         except httptools.HttpParserError as error:
             self._fail(self._trouble.garbled(str(error)))
-        if self._pieces and not self._fault:
+        if self._pieces:
             self._pass_on()
         elif self._stage == _HEAD and self._head_bytes > HEADER_BYTES:
             self._fail(self._trouble.garbled("endless headers"))
-        if self._taker is None or self._fault or self._stage == _OVER:
+        if self._fault or self._stage == _OVER:
+            self._endings.add(self._wake)
+        elif self._taker is None:
             self._wake()
 
     def _expected(self, nbytes: int) -> bool:
-        """Whether bytes outside a body may come now and so many of them."""
-        if self._stage != _HEAD:
-            self._keep = False  # an answer nobody asked for
+        """Whether bytes outside a sound body may come now."""
+        if self._fault or self._stage != _HEAD:
+            self._keep = False  # an answer nobody asked for, or the rest of one given up
             self._transport.abort()
             return False
         self.answered = True
         self._head_bytes += nbytes
-        return not self._fault
+        return True
 
     def connection_lost(self, error: Exception | None) -> None:
         """The end of a body without length, else trouble for the exchange in flight."""
@@ -276,7 +318,7 @@ class Wire(asyncio.BufferedProtocol):
             return
         if content:
             self._taker = None
-            self._wake()
+            self._endings.add(self._wake)
 
     # --- what the parser calls; whatever these raised would come back as a parser's error, so they raise nothing
 
@@ -298,7 +340,8 @@ class Wire(asyncio.BufferedProtocol):
         self.status = self._parser.get_status_code()
         if self.status >= 200:
             self._stage = _BODY
-            self._until_close = not {"content-length", "transfer-encoding"} & self.headers.keys()
+            chunked = self.headers.get("transfer-encoding", "").lower().endswith("chunked")
+            self._until_close = not chunked and "content-length" not in self.headers
 
     def on_body(self, piece: bytes) -> None:
         """Body bytes, the transfer coding taken off. Nothing has looked into them when they are stamped."""
@@ -312,8 +355,8 @@ class Wire(asyncio.BufferedProtocol):
         if self._stage == _BODY:
             self._stage = _OVER
             self._keep = self._parser.should_keep_alive()
-            return
-        self.headers.clear()
-        self._informational += 1
-        if self._informational > INFORMATIONAL:
-            self._fail(self._trouble.garbled("endless 1xx answers"))
+        elif self._stage == _HEAD:
+            self.headers.clear()
+            self._informational += 1
+            if self._informational > INFORMATIONAL:
+                self._fail(self._trouble.garbled("endless 1xx answers"))

@@ -183,9 +183,8 @@ async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream) -> Non
         return not (chat.done or chat.ended or len(whole) > JSON_BYTES)
 
     await stream.deliver(take)
-    if chat.done:  # what follows [DONE] is read, briefly, only so that the connection can be used again
-        with anyio.move_on_after(_DRAIN_S):
-            await stream.deliver(lambda chunk, stamp: True)
+    if chat.done:
+        await stream.rest(_DRAIN_S)
     chat.feed(parser.close(), chat.timer.end or 0.0)
     if whole:
         _take_whole(client, bytes(whole), chat)

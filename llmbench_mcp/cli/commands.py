@@ -22,6 +22,7 @@ from llmbench_mcp.cli import (
     probe,
     residency,
     runs,
+    schedule,
     score,
     suites,
     tasks,
@@ -85,6 +86,10 @@ def build() -> typer.Typer:
     _add_models(root)
     root.add_typer(memory, name="residency")
     root.add_typer(run, name="run")
+    orders = _typer("Suites run again at set times: add, list, show, run now, remove.")
+    for name, command in schedule.COMMANDS.items():
+        orders.command(name, epilog=_ANYWHERE)(command)
+    root.add_typer(orders, name="schedule")
     root.command("leaderboard", epilog=_ANYWHERE)(leaderboard.leaderboard)
     root.command("gpu", epilog=_ANYWHERE)(devices.gpu)
     root.command("score", epilog=_ANYWHERE)(score.score)

@@ -1,4 +1,4 @@
-"""``models show | probe | refresh | add | remove | set | disable | enable``: what is done with one model."""
+"""``models show | history | probe | refresh | add | remove | set | disable | enable``: what is done with one model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from llmbench_mcp.cli import exit_codes, shapes
+from llmbench_mcp.cli.model_history import history
 from llmbench_mcp.cli.session import session
 from llmbench_mcp.cli.usage import UsageError
 
@@ -138,6 +139,7 @@ def _change(context: typer.Context, work: Callable[[App], Any], told: str) -> No
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "show": show,
+    "history": history,
     "probe": probe,
     "refresh": refresh,
     "add": add,

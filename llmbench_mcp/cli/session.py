@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_WAKING_NOBODY = {("executor",), ("doctor",)}
+"""Commands that start no executor though a schedule is due: the first are about executors."""
 MOST = 1_000_000
 """The largest number that a paging option takes."""
 
@@ -51,6 +53,8 @@ class Session:
 
         async def main() -> T:
             async with open_app(settings or self.settings()) as app:
+                if self.call.argv[:1] not in _WAKING_NOBODY:
+                    await app.schedules.wake()
                 return await work(app)
 
         return anyio.run(main, backend_options={"use_uvloop": measured and find_spec("uvloop") is not None})

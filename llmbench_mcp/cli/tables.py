@@ -95,7 +95,7 @@ def discovered(reports: Sequence[DiscoveryReport]) -> Grid:
 
 def _report_row(report: DiscoveryReport) -> tuple[str, ...]:
     found = (report.added, report.changed, report.missing, report.removed, report.back)
-    remarks = ["found on this machine and added"] if report.new_endpoint else []
+    remarks = [f"found on this machine and added, taken to be on {report.new_on}"] if report.new_on else []
     remarks += report.warnings
     if report.error:
         remarks.append(f"failed: {report.error} {report.next_step}")

@@ -99,8 +99,8 @@ class ModelEvent:
 class DiscoveryReport:
     """What one look at one endpoint changed; names are served names.
 
-    ``new_endpoint`` is True where looking around this machine found the server and added it. A server found that
-    could not be added is reported under its address, with ``error``.
+    ``new_on`` is the device assumed where looking around this machine found the server and added it. A server found
+    that could not be added is reported under its address, with ``error``.
     """
 
     endpoint_name: str
@@ -113,4 +113,4 @@ class DiscoveryReport:
     warnings: tuple[str, ...] = ()
     error: str | None = None
     next_step: str = field(default="")
-    new_endpoint: bool = False
+    new_on: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import anyio
@@ -17,6 +17,7 @@ from llmbench_mcp.domain.errors import AuthError, BenchError, DeviceBusy, LeaseL
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.domain.run import Job, OpenJob
 from llmbench_mcp.engine import residency
+from llmbench_mcp.engine.chores import Chore
 from llmbench_mcp.engine.device_lock import device_lock
 from llmbench_mcp.engine.energy import EnergyMeter
 from llmbench_mcp.engine.job import JobWorker, OutageError, Tools
@@ -47,6 +48,8 @@ class Parts:
     residency: residency.Parts
     meter: EnergyMeter
     sampler: DeviceSampler
+    chores: Sequence[Chore] = ()
+    """What else is to be done while an executor lives."""
 
     @property
     def settings(self) -> Settings:

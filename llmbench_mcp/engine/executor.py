@@ -17,6 +17,7 @@ from llmbench_mcp.domain.errors import LeaseLost, StorageError
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.domain.run import OpenJob
 from llmbench_mcp.engine.at_work import AtWork, Parts, leaf
+from llmbench_mcp.engine.chores import see_to
 from llmbench_mcp.engine.pulse import Pulse
 from llmbench_mcp.engine.regrade import regrade
 from llmbench_mcp.engine.scheduler import next_jobs
@@ -122,6 +123,8 @@ class Executor:
             group.start_soon(self._heed_cancels, hold)
             group.start_soon(self._regrade, hold)
             group.start_soon(self._parts.sampler.run, lambda: bool(hold.at_work), hold.lease.key)
+            for chore in self._parts.chores:
+                group.start_soon(see_to, chore, self._clock)
             began = self._clock.monotonic()
             while not await self._tick(hold, group):
                 # Longer after a long look at the queue, and at once when a job ends.

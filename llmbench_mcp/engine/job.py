@@ -23,6 +23,7 @@ from llmbench_mcp.domain.errors import (
     ProtocolError,
     ServerFault,
     StillHeld,
+    StorageError,
     UnreachableError,
 )
 from llmbench_mcp.domain.model import ModelStatus
@@ -87,6 +88,7 @@ class JobWorker:
         self._job = job
         self._where = where
         self._halt: EndpointError | None = None
+        self._no_room: StorageError | None = None
         self._errors_in_a_row = 0
         self._retried = False
         self._answered_as: str | None = None
@@ -108,6 +110,8 @@ class JobWorker:
         crowd = await wait_until_quiet(self._backend, job.served_name, self._tools.clock)
         await work.job_ready(job, ready.load_s, "; ".join(filter(None, [ready.residency, crowd])))
         await self._measured()
+        if self._no_room is not None:
+            raise self._no_room
         if self._halt is not None:
             await self._stop(self._halt)
         elif self.draining:
@@ -182,7 +186,7 @@ class JobWorker:
     async def _ask_all(self, send: MemoryObjectSendStream[Asked], lock: anyio.Lock) -> None:
         limits = Limits(self._tools.settings.total_timeout_s, self._tools.settings.stall_timeout_s)
         asker = Asker(self._backend, self._tools.clock, limits, lambda: self._tools.meter.window(self._job.device))
-        while not self.draining and self._halt is None:
+        while not self.draining and self._halt is None and self._no_room is None:
             async with lock:
                 attempt = await self._claim_next()
             if attempt is None:
@@ -199,7 +203,11 @@ class JobWorker:
                 await send.send(asked)
 
     async def _claim_next(self) -> PlannedAttempt | None:
-        await self._tools.check_room()
+        try:
+            await self._tools.check_room()
+        except StorageError as error:
+            self._no_room = error  # what is being graded may still find its place
+            return None
         if await self._tools.work.stop_at_limit(self._job.run_id):
             return None
         for attempt in await self._tools.work.next_attempts(self._job.id, 1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import anyio
@@ -20,6 +20,8 @@ from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.models import ModelStore
 
 log = logging.getLogger(__name__)
+
+Look = Callable[[], Awaitable[Sequence[DiscoveryReport]]]
 
 _ADD_IT = "Add it with endpoint_add (endpoint add)."
 
@@ -84,13 +86,15 @@ class Discovery:
         try:
             info, offered = await self._ask(endpoint)
             await self._endpoint_store.seen(endpoint.id, info.version)
-            return _marked(await self._store.merge(endpoint, offered), is_new)
+            report = await self._store.merge(endpoint, offered)
+            return replace(report, new_on=endpoint.device) if is_new else report
         except StorageError:
             raise
         except BenchError as problem:
             error = problem
+        new_on = endpoint.device if is_new else None
         await self._endpoint_store.failed(endpoint.id, error.what, error.word)
-        return DiscoveryReport(endpoint.name, error=error.what, next_step=error.next_step, new_endpoint=is_new)
+        return DiscoveryReport(endpoint.name, error=error.what, next_step=error.next_step, new_on=new_on)
 
     async def _ask(self, endpoint: Endpoint) -> tuple[ServerInfo, Sequence[OfferedModel]]:
         limit = self._settings.discover_timeout_s
@@ -101,20 +105,22 @@ class Discovery:
             except TimeoutError as error:
                 raise EndpointTimeout(f"{endpoint.url} gave no list within {limit:g} s.", "Try again.") from error
 
-    async def keep_looking(self) -> None:
-        """Look at all known endpoints every ``discover_every_s`` until cancelled; 0 returns at once.
+    async def keep_looking(self, look: Look | None = None) -> None:
+        """Look at all known endpoints, or as ``look`` does, every ``discover_every_s`` until cancelled; 0: never.
 
         For a background process: nothing is shown, failures are stored with the endpoints and logged.
         """
         while self._settings.discover_every_s:
             await self._clock.sleep(self._settings.discover_every_s)
-            known = await self._endpoint_store.all()
-            for report in await self._look_at(known, set()):
-                _log(report)
+            try:
+                for report in await (look or self._look_at_known)():
+                    _log(report)
+            except* StorageError as failed:
+                # A full disk or a lock may pass; what is to be said of it, runs say.
+                log.warning("discovery could not be stored: %s", failed.exceptions[0])
 
-
-def _marked(report: DiscoveryReport, is_new: bool) -> DiscoveryReport:
-    return replace(report, new_endpoint=True) if is_new else report
+    async def _look_at_known(self) -> Sequence[DiscoveryReport]:
+        return await self._look_at(await self._endpoint_store.all(), set())
 
 
 def _log(report: DiscoveryReport) -> None:

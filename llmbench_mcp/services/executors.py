@@ -64,6 +64,14 @@ class Executors:
         await anyio.to_thread.run_sync(self._spawn)
         return True
 
+    async def trouble(self) -> StorageError | None:
+        """What keeps work from going on where nobody can even write that down; None: nothing.
+
+        While an executor renews its lease, writing works for it, whatever this process may do.
+        """
+        found = self._leases.trouble()
+        return None if found is None or await self.alive() else found
+
     async def _is_awaited(self) -> bool:
         """Whether an executor waits already for an older one to leave."""
         waiting = await self._leases.view(_NEXT)

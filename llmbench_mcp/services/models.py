@@ -11,7 +11,7 @@ from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel
 from llmbench_mcp.domain.errors import ConflictError, InputError, NotFoundError
 from llmbench_mcp.domain.model import DiscoveryReport, Home, Model, ModelEvent
 from llmbench_mcp.domain.text import is_text, nearest, one_line
-from llmbench_mcp.services.discovery import Discovery
+from llmbench_mcp.services.discovery import Discovery, Look
 from llmbench_mcp.services.endpoints import Endpoints
 from llmbench_mcp.store.models import ModelStore
 
@@ -45,9 +45,9 @@ class Models:
         """Look at all or the named endpoints; raises and looks around as ``Discovery.look``."""
         return await self._discovery.look(names, around=around, by_agent=by_agent)
 
-    async def keep_discovering(self) -> None:
-        """Look at all known endpoints every ``discover_every_s`` until cancelled; for a background process."""
-        await self._discovery.keep_looking()
+    async def keep_discovering(self, look: Look | None = None) -> None:
+        """Look at all known endpoints, or as ``look`` does, from time to time until cancelled; in the background."""
+        await self._discovery.keep_looking(look)
 
     async def refresh(self, key: str) -> tuple[Model, list[DiscoveryReport]]:
         """Look again at the endpoints that offer a model. Raises as resolve; NotFoundError when it is gone for good."""

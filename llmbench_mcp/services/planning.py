@@ -63,8 +63,10 @@ class Planner:
         self._backends = backends
         self._grader = grader
 
-    async def plan(self, request: RunRequest, settings: Settings) -> Planned:
+    async def plan(self, request: RunRequest, settings: Settings, *, must_answer: bool = True) -> Planned:
         """Resolve models, endpoints, suites and validators, and freeze them.
+
+        ``must_answer``: refuse when an endpoint does not answer now; without, the run waits for it.
 
         Raises:
             InputError: bad numbers, unknown names, a model without an assignment, nothing to do.
@@ -80,7 +82,8 @@ class Planner:
         for view in views:
             await self._grader.check(view.tasks)
             _check_needs(view, targets)
-        await self._check_reachable([target.endpoint for target in targets])
+        if must_answer:
+            await self._check_reachable([target.endpoint for target in targets])
         jobs: dict[str, tuple[PlannedJob, Target]] = {}
         for target in targets:
             for view, sampling in itertools.product(views, samplings):
@@ -98,6 +101,18 @@ class Planner:
             return Chosen(request.models, ())
         named = await self._endpoints.get(request.endpoint) if request.endpoint else None
         return choose(await self._models.all(), request.select, named, [task for view in views for task in view.tasks])
+
+    async def selected(self, request: RunRequest) -> Chosen:
+        """The models that the request names or selects, by what is known of them.
+
+        Raises:
+            NotFoundError: no such suite or endpoint. ConflictError: the selection is empty.
+        """
+        return await self._chosen(request, [await self._suites.get(name) for name in request.suites])
+
+    def read_suites_anew(self) -> None:
+        """What was read of suites and tasks is forgotten: they may have been changed since."""
+        self._suites.forget()
 
     async def tasks_of(self, suite: str) -> tuple[Task, ...]:
         """The tasks of a suite as they are now; none when it is no more."""

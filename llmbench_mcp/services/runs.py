@@ -94,6 +94,12 @@ class Runs:
         remarks = (*planned.remarks, remark) if remark else planned.remarks
         return Started(run, run_id == planned.plan.id, estimate_s, remarks)
 
+    async def start_planned(self, planned: Planned) -> str:
+        """Write a run that was planned already and see that an executor lives; returns its id. Raises ConflictError."""
+        run_id = await self._write(planned)
+        await self._executors.ensure()
+        return run_id
+
     async def preview(self, request: RunRequest) -> RunPreview:
         """What ``start`` would do; nothing is written. Raises as planning."""
         planned = await self._planner.plan(request, self._settings)
@@ -124,11 +130,16 @@ class Runs:
         """A run with its progress. Raises NotFoundError with the newest ids."""
         run = await self._store.get(run_id)
         if run is not None:
-            return run
+            return await self._as_it_is(run)
         runs, _ = await self._store.page(20, 0)
         ids = [run.id for run in runs]
         hint = f"Newest runs: {', '.join(ids[:5])}." if ids else "There are no runs yet: call run_start (run start)."
         raise NotFoundError(f"There is no run '{one_line(run_id, 60)}'.", hint, nearest(run_id, ids))
+
+    async def _as_it_is(self, run: Run) -> Run:
+        """A run that cannot go on because nothing can be written is paused, though nobody could write that."""
+        trouble = None if run.is_over else await self._executors.trouble()
+        return run if trouble is None else replace(run, state="paused", reason=str(trouble))
 
     async def page(self, limit: int = 10, offset: int = 0) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""
@@ -177,14 +188,16 @@ class Runs:
         self, run_id: str, wanted: AttemptFilter, limit: int = 10, offset: int = 0
     ) -> tuple[list[AttemptRecord], int]:
         """A page of attempts and how many match. Raises NotFoundError."""
-        await self.get(run_id)
-        return await self._attempts.page(run_id, wanted, limit, offset)
+        records, total = await self._attempts.page(run_id, wanted, limit, offset)
+        if not total:
+            await self.get(run_id)  # none that match, or no such run
+        return records, total
 
     async def attempt(self, run_id: str, number: int) -> AttemptRecord:
         """One attempt with its completion. Raises NotFoundError."""
-        run = await self.get(run_id)
         record = await self._attempts.get(run_id, number)
         if record is None:
+            run = await self.get(run_id)
             raise NotFoundError(f"Run {run_id} has no attempt {number}.", f"Use 1 to {run.planned}.")
         return record
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from llmbench_mcp.domain.chat import Sampling
@@ -27,6 +28,7 @@ def dump_sampling(sampling: Sampling) -> str:
     return dump(sampling.as_dict())
 
 
+@lru_cache(maxsize=256)
 def load_sampling(text: str) -> Sampling:
     """Sampling from JSON text."""
     return Sampling(**json.loads(text))

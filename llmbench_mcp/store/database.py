@@ -33,7 +33,7 @@ class Database:
     def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
         self._connection = connection
         self._lock = anyio.Lock()
-        self._failed = False
+        self._failure: StorageError | None = None
         self.path = path
 
     async def all(self, query: str, *parameters: Any) -> list[Row]:
@@ -84,12 +84,12 @@ class Database:
         Raises:
             StorageError: too little free space, read-only, or a write failed before and still does.
         """
-        found = self.trouble()
+        found = trouble(self.path)
         if found is not None:
             raise found
-        if self._failed:
+        if self._failure is not None:
             await anyio.to_thread.run_sync(try_writing, self.path)
-            self._failed = False
+            self._failure = None
 
     async def checkpoint(self) -> None:
         """Bring everything committed into the database file itself; what somebody else reads just now may stay."""
@@ -98,8 +98,8 @@ class Database:
                 await _shielded(self._connection, _checkpoint)
 
     def trouble(self) -> StorageError | None:
-        """What keeps the database from being written, as far as can be seen without writing."""
-        return trouble(self.path)
+        """What keeps the database from being written, as far as is known without writing."""
+        return trouble(self.path) or self._failure
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -108,8 +108,8 @@ class Database:
                 yield
         except StorageBusy:
             raise
-        except StorageError:
-            self._failed = True  # the next check_room writes on trial before it says that there is room
+        except StorageError as error:
+            self._failure = error  # until there was room for a file on trial
             raise
 
 

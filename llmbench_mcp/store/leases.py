@@ -72,10 +72,12 @@ class LeaseStore:
             await transaction.run("lease_release", *lease.key)
 
     async def release_when_idle(self, lease: Lease) -> bool:
-        """Give it up unless a run wants work: a run queued before this commits is seen, one after finds no owner."""
+        """Give it up unless a run wants work or a schedule is due: what is queued before this commits is seen, what
+        comes after finds no owner."""
         async with self._database.transaction(lease.key) as transaction:
-            row = await transaction.one("runs_unfinished")
-            if row and row["n"]:
+            runs = await transaction.one("runs_unfinished")
+            schedules = await transaction.one("schedules_overdue", self._clock.utc_now())
+            if (runs and runs["n"]) or (schedules and schedules["n"]):
                 return False
             await transaction.run("lease_release", *lease.key)
         return True

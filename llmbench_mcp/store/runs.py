@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from llmbench_mcp.domain.errors import ConflictError
@@ -72,18 +71,12 @@ class RunStore:
         found, jobs, failures, totals = await self._database.look(*queries)
         if not found:
             return None
-        run = _run(found[0], totals[0], tuple(map(job_of, jobs)), {row["failure"]: row["n"] for row in failures})
-        return self._held_up(run)
-
-    def _held_up(self, run: Run) -> Run:
-        """A run that cannot go on because nothing can be stored is paused, though that cannot be stored either."""
-        error = None if run.is_over else self._database.trouble()
-        return run if error is None else replace(run, state="paused", reason=str(error))
+        return _run(found[0], totals[0], tuple(map(job_of, jobs)), {row["failure"]: row["n"] for row in failures})
 
     async def page(self, limit: int, offset: int) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""
         rows, counts = await self._database.look(("runs_page", limit, offset), ("runs_count",))
-        return [self._held_up(_run(row, row, (), {})) for row in rows], counts[0]["n"]
+        return [_run(row, row, (), {}) for row in rows], counts[0]["n"]
 
     async def has_unfinished(self) -> bool:
         """Whether any run still wants an executor."""
@@ -173,14 +166,8 @@ async def _insert_attempts(transaction: Transaction, plan: RunPlan, job: Planned
 
 
 def job_of(row: Row) -> Job:
-    """A job from its joined row."""
-    names = ("id", "run_id", "model_id", "served_name", "endpoint_id", "device", "suite", "state", "reason")
-    more = ("priority", "planned", "load_s", "residency", "step", "interrupted", "created_at")
-    facts = {name: row[name] for name in (*names, *more, "energy_j", "energy_note")}
-    counts: dict[str, Any] = {name: row[name] for name in ("done", "errors", "passed")}
-    labels = {"model": row["model_name"], "endpoint": row["endpoint_name"]}
-    sampling = load_sampling(row["sampling"])
-    return Job(**facts, **counts, **labels, sampling=sampling, keep_loaded=bool(row["keep_loaded"]))
+    """A job from its row, whose columns are named as the fields."""
+    return Job(**{**row, "sampling": load_sampling(row["sampling"]), "keep_loaded": bool(row["keep_loaded"])})
 
 
 def _run(row: Row, totals: Row, jobs: Sequence[Job], failures: dict[str, int]) -> Run:

@@ -132,11 +132,18 @@ class WorkStore:
         if all(found) and found[0][0]["limits"]:
             run, use, flying = (rows[0] for rows in found)
             used = {name: use[name] + flying[name] for name in ("attempts", "tokens")}
-            used["seconds"] = _seconds_between(run["started_at"], now) if run["started_at"] else 0.0
+            used["seconds"] = self._lasted(run, now)
             reason = _limit_reached(json.loads(run["limits"]), used)
         if reason is not None:
             await self._stop_asking(run_id, reason, now)
         return reason is not None
+
+    def _lasted(self, run: Row, now: str) -> float:
+        """Seconds since the run's first step: by the wall clock once, from then on by the clock that never jumps."""
+        if not run["started_at"]:
+            return 0.0
+        now_s = self._clock.monotonic()
+        return now_s - self._began.setdefault(run["id"], now_s - _seconds_between(run["started_at"], now))
 
     async def _stop_asking(self, run_id: str, reason: str, now: str) -> None:
         async with self._database.transaction(self._fence) as transaction:

@@ -1,4 +1,4 @@
-"""Catalogues with holes, and servers that share a model store, as an agent sees them."""
+"""Addresses in every form, catalogues with holes, servers that share a model store: as an agent sees them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from llmbench_mcp.domain.chat import ChatRequest
 from llmbench_mcp.testing.fake_ollama import FakeOllama
 from llmbench_mcp.testing.fake_ollama_models import OllamaStore, StoredModel
+from llmbench_mcp.testing.fake_server import FakeServer
 from tests.mcp.bench import BenchClient, Era, open_bench, right
 from tests.support.catalogues import with_holes
 
@@ -92,3 +94,31 @@ async def run_at(client: BenchClient, endpoint: str) -> None:
     started = await client.call("run_start", models=["m:8b"], suites=["sums"])
     status = await client.finish(started["run_id"])
     assert (status["state"], status["passed"]) == ("completed", 3)
+
+
+@both_eras
+async def test_every_way_of_writing_an_address_leads_to_its_server(tmp_path: Path, era: Era) -> None:
+    async with (
+        FakeServer(["m"]) as plain,
+        FakeServer(["n"], prefix="/llm/api") as below,
+        open_bench(tmp_path) as bench,
+        bench.client(era) as client,
+    ):
+        await plain.listen_v6()
+        host = f"127.0.0.1:{plain.port}"
+        forms = [f"http://{host}{tail}" for tail in ("", "/", "/v1", "/v1/", "/v1/chat/completions")]
+        added = [await client.call("endpoint_add", url=form) for form in (*forms, host)]
+        assert [(one["url"], one["created"]) for one in added] == [(plain.url, number == 0) for number in range(6)]
+        sixth = await client.call("endpoint_add", url=f"http://[::1]:{plain.port}/v1", name="six")
+        deep = await client.call("endpoint_add", url=f"http://127.0.0.1:{below.port}/llm/api/v1/", name="deep")
+        assert (sixth["url"], deep["url"]) == (f"http://[::1]:{plain.port}", below.url)
+        reports = (await client.call("models_discover"))["reports"]
+        assert {report["endpoint"]: report["seen"] for report in reports} == {added[0]["name"]: 1, "six": 1, "deep": 1}
+        for name, model in ((added[0]["name"], "m"), ("six", "m"), ("deep", "n")):
+            answer = await (await bench.app()).endpoints.probe(name, ChatRequest(model, "Hello"))
+            assert answer.text == "You said: Hello"
+        secret = await client.refused("endpoint_add", url=f"http://user:pw-secret@{host}/v1")
+        assert "pw-secret" not in secret
+        assert "http" in await client.refused("endpoint_add", url="ftp://127.0.0.1/")
+        odd = [path for fake in (plain, below) for path in fake.paths if "//" in path or "/v1/v1" in path]
+        assert odd == []

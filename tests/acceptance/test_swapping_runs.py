@@ -30,7 +30,7 @@ class Room:
     """One GPU of 24 GB on a fast clock."""
 
     def __init__(self) -> None:
-        self.clock = FastClock()
+        self.clock = FastClock(10.0)  # slow enough that a lease outlives a busy machine
         self.gpu = SimulatedGpu(24 * GB, clock=self.clock)
 
     def router(self, models_max: int = 4) -> FakeRouter:
@@ -59,7 +59,7 @@ class Room:
         async with AsyncExitStack() as stack:
             for server in servers:
                 await stack.enter_async_context(server)
-            app = await stack.enter_async_context(open_app(settings_in(folder, release_wait_s=120.0), doors))
+            app = await stack.enter_async_context(open_app(settings_in(folder, release_wait_s=30.0), doors))
             await stack.enter_async_context(working(app))
             for number, server in enumerate(servers):
                 new = NewEndpoint(server.url, f"box{number}", device=self.gpu.id, evict=evict)

@@ -238,6 +238,19 @@ async def test_an_answer_under_the_servers_own_name_for_the_model_is_the_models(
         assert server.count("/running") == 1
 
 
+async def test_a_model_on_llama_cpp_is_asked_without_its_prompt_cache() -> None:
+    async with FakeLlamaSwap(["a"]) as server, llamaswap_at(server.url) as backend:
+        await backend.load("a")
+        await ask(backend, model="a")
+        assert server.requests[-1].body["cache_prompt"] is False
+        vllm = {"model": "a", "state": "ready", "cmd": "docker run vllm/vllm-openai --model x"}
+    async with FakeLlamaSwap(["a"]) as server, llamaswap_at(server.url) as backend:
+        server.routes["GET /running"] = lambda request: Reply(body={"running": [vllm]})
+        await backend.load("a")
+        await ask(backend, model="a")
+        assert "cache_prompt" not in server.requests[-1].body
+
+
 async def test_an_answer_for_a_model_that_does_not_run_is_anothers() -> None:
     models = [SwapModel("a", upstream_name="b.gguf")]
     async with FakeLlamaSwap(models) as server, llamaswap_at(server.url) as backend:

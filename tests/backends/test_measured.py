@@ -11,8 +11,7 @@ import anyio
 import pytest
 
 from llmbench_mcp.backends.client import ClientOptions, HttpClient
-from llmbench_mcp.backends.measured import ByteStream, MeasuredPath
-from llmbench_mcp.backends.measured_connect import tls_context
+from llmbench_mcp.backends.measured import ByteStream
 from llmbench_mcp.domain.address import parse_address
 from llmbench_mcp.domain.errors import (
     AuthError,
@@ -61,9 +60,10 @@ async def answer_to(*pieces: bytes) -> bytes:
         CHUNKED + b"2\r\nhe\r\n3;name=value\r\nllo\r\n0\r\nTrailer: x\r\n\r\n",
         OK + b"\r\nhello",
         b"HTTP/1.0 200 OK\r\n\r\nhello",
+        OK + b"Transfer-Encoding: identity\r\n\r\nhello",
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + HELLO,
     ],
-    ids=["length", "chunked", "until close", "1.0", "informational"],
+    ids=["length", "chunked", "until close", "1.0", "identity", "informational"],
 )
 @pytest.mark.parametrize("size", [1, 1000])
 async def test_a_body_is_read_whole_however_its_end_is_told(raw: bytes, size: int) -> None:
@@ -96,6 +96,23 @@ async def test_an_answer_that_ends_early_is_a_broken_connection(raw: bytes) -> N
 async def test_what_is_no_proper_http_is_a_protocol_error(raw: bytes) -> None:
     with pytest.raises(ProtocolError, match="does not speak HTTP"):
         await answer_to(raw)
+
+
+async def test_what_came_before_the_garbage_is_kept_even_within_one_read() -> None:
+    taken: list[bytes] = []
+    async with client_of(always(CHUNKED + b"2\r\nhe\r\nzz\r\n")) as client:
+        with pytest.raises(ProtocolError, match="does not speak HTTP"):
+            async with client.stream("/x", {}, stall_s=10) as stream:
+                async for piece, _ in stream.reads():
+                    taken.append(piece)
+    assert taken == [b"he"]
+
+
+async def test_a_second_answer_in_the_same_read_changes_nothing_of_the_first() -> None:
+    first = OK + b"X: 1\r\nContent-Length: 5\r\n\r\nhello"
+    both = always(first + OK + b"X: 2\r\nContent-Length: 2\r\n\r\nno")
+    async with client_of(both) as client, client.stream("/x", {}, stall_s=10) as stream:
+        assert (await body_of(stream), stream.headers["x"]) == (b"hello", "1")
 
 
 async def test_a_compressed_body_is_refused_and_a_compressed_refusal_still_tells_its_status() -> None:
@@ -263,84 +280,6 @@ async def test_an_answer_that_comes_before_the_request_is_through_counts() -> No
         with pytest.raises(AuthError):
             async with client.stream("/x", BIG, stall_s=10):
                 pass
-
-
-class _Connections:
-    """Answers each connection's requests by a script of (connection, request) numbers."""
-
-    def __init__(self, *scripts: list[bytes]) -> None:
-        self._scripts = scripts
-        self.asked: list[tuple[int, int]] = []
-        self._count = 0
-
-    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        number, self._count = self._count, self._count + 1
-        for turn, answer in enumerate(self._scripts[number]):
-            await read_request(reader)
-            self.asked.append((number, turn))
-            writer.write(answer)
-            await writer.drain()
-
-
-@asynccontextmanager
-async def kept(handler: Handler) -> AsyncIterator[MeasuredPath]:
-    async with raw_server(handler) as port:
-        address = parse_address(f"http://127.0.0.1:{port}")
-        path = MeasuredPath(address, ManualClock(), tls_context(address), keep_s=60.0)
-        yield path
-        path.close()
-
-
-async def ask_on(path: MeasuredPath) -> bytes:
-    async with path.post("/x", {}, b"{}", 10.0) as stream:
-        return await body_of(stream)
-
-
-async def test_a_kept_connection_carries_the_next_request() -> None:
-    server = _Connections([HELLO, HELLO, HELLO])
-    async with kept(server) as path:
-        assert [await ask_on(path) for _ in range(3)] == [b"hello"] * 3
-    assert server.asked == [(0, 0), (0, 1), (0, 2)]
-
-
-async def test_a_kept_connection_lost_before_any_answer_is_replaced_once() -> None:
-    server = _Connections([HELLO, b""], [HELLO])
-    async with kept(server) as path:
-        assert [await ask_on(path) for _ in range(2)] == [b"hello"] * 2
-    assert server.asked == [(0, 0), (0, 1), (1, 0)]
-
-
-@pytest.mark.parametrize(
-    "scripts", [([b""],), ([HELLO, OK + b"Content-Length: 9\r\n\r\nhel"],), ([HELLO, b""], [b""])], ids=repr
-)
-async def test_nothing_else_is_asked_twice(scripts: tuple[list[bytes], ...]) -> None:
-    server = _Connections(*scripts)
-    async with kept(server) as path:
-        with pytest.raises(UnreachableError):
-            for _ in range(2):
-                await ask_on(path)
-    assert len(server.asked) == sum(map(len, scripts))
-
-
-@pytest.mark.parametrize(
-    "first",
-    [HELLO + b"HTTP/1.1 200 OK\r\n", HELLO.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n"), OK + b"\r\nhello"],
-    ids=["more than asked for", "close", "until close"],
-)
-async def test_a_connection_that_cannot_be_kept_is_not(first: bytes) -> None:
-    server = _Connections([first], [HELLO])
-    async with kept(server) as path:
-        assert [await ask_on(path) for _ in range(2)] == [b"hello"] * 2
-    assert server.asked == [(0, 0), (1, 0)]
-
-
-async def test_a_connection_left_early_is_not_kept() -> None:
-    server = _Connections([CHUNKED + b"1\r\nx\r\n", HELLO], [HELLO])
-    async with kept(server) as path:
-        async with path.post("/x", {}, b"{}", 10.0) as stream:
-            await anext(stream.reads())
-        assert await ask_on(path) == b"hello"
-    assert server.asked == [(0, 0), (1, 0)]
 
 
 async def test_the_request_says_whom_it_asks_and_wants_nothing_compressed() -> None:

@@ -66,10 +66,10 @@ async def test_without_any_endpoint_the_usual_ports_are_looked_at_and_what_is_fo
             reports = {report.endpoint_name: report for report in await app.models.discover()}
             name = f"openai-{first.port}"
             assert set(reports) == {name, guarded.url}
-            assert (reports[name].new_endpoint, reports[name].added) == (True, ("a",))
+            assert (reports[name].new_on, reports[name].added) == ("cpu", ("a",))
             assert "refused access" in (reports[guarded.url].error or "")
             (again,) = await app.models.discover()
-            assert (again.endpoint_name, again.new_endpoint, again.added) == (name, False, ())
+            assert (again.endpoint_name, again.new_on, again.added) == (name, None, ())
             assert [view.endpoint.name for view in await app.endpoints.views()] == [name]
 
 
@@ -82,7 +82,7 @@ async def test_a_look_around_adds_to_the_known_ones_and_none_twice(tmp_path: Pat
         await app.endpoints.add(NewEndpoint(f"http://localhost:{known.port}", "mine"))
         assert [report.endpoint_name for report in await app.models.discover()] == ["mine"]
         reports = await app.models.discover(around=True)
-        assert [(r.endpoint_name, r.new_endpoint) for r in reports] == [("mine", False), (f"openai-{other.port}", True)]
+        assert [(r.endpoint_name, r.new_on) for r in reports] == [("mine", None), (f"openai-{other.port}", "cpu")]
         assert len(await app.models.discover(around=True)) == 2
 
 

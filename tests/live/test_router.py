@@ -21,8 +21,9 @@ import anyio
 import pytest
 
 from llmbench_mcp.backends.registry import EntryPointBackends
+from llmbench_mcp.domain.chat import ChatRequest, Sampling
 from llmbench_mcp.domain.endpoint import Endpoint, Resident
-from llmbench_mcp.domain.errors import EndpointError, ServerFault
+from llmbench_mcp.domain.errors import EndpointError, ModelNotAvailable, ServerFault
 from llmbench_mcp.domain.ports import Backend
 from llmbench_mcp.testing.server_contract import ServerContract
 from tests.cli.support import environment
@@ -37,7 +38,7 @@ pytestmark = [
     pytest.mark.timeout(400),
 ]
 
-A, B = "small-a", "small-b"
+A, B, C = "small-a", "small-b", "small-c"
 WORK = ("--suite", "reasoning_smoke", "--max-tokens", "16")
 
 
@@ -54,13 +55,13 @@ class Router:
 
 
 @contextmanager
-def router_in(folder: Path, *options: str) -> Iterator[Router]:
-    """A router over the two models, and its end."""
+def router_in(folder: Path, *options: str, names: tuple[str, ...] = (A, B)) -> Iterator[Router]:
+    """A router over the small model under these names, and its end."""
     assert BINARY
     assert WEIGHTS is not None
     models = folder / "models"
     models.mkdir()
-    for name in (A, B):
+    for name in names:
         (models / f"{name}.gguf").symlink_to(WEIGHTS)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -135,6 +136,26 @@ async def test_at_a_limit_of_one_the_second_model_makes_the_first_leave(tmp_path
             assert (details[A].parameter_count, details[A].context_length) == (None, None)
             await backend.unload(Resident(B))
             await until(partial(_holds_nothing, backend), 30)
+
+
+async def test_of_two_the_one_used_least_recently_leaves_for_a_third(tmp_path: Path) -> None:
+    with router_in(tmp_path, "--models-max", "2", names=(A, B, C)) as router:
+        async with backend_at(router.url) as backend:
+            for name in (A, B):
+                await backend.load(name)
+            await backend.chat(ChatRequest(A, "Hi", sampling=Sampling(max_tokens=2)), total_s=120, stall_s=60)
+            await backend.load(C)
+            assert await held(backend) == [A, C]
+            assert router.loads == [A, B, C]
+
+
+async def test_without_autoload_a_chat_with_an_unloaded_model_is_refused(tmp_path: Path) -> None:
+    with router_in(tmp_path, "--no-models-autoload") as router:
+        async with backend_at(router.url) as backend:
+            with pytest.raises(ModelNotAvailable, match="not loaded"):
+                await backend.chat(ChatRequest(A, "Hi"), total_s=120, stall_s=60)
+            await backend.unload(Resident(A))
+            assert router.loads == []
 
 
 async def test_a_broken_model_is_a_failed_load_with_its_exit_code(tmp_path: Path) -> None:

@@ -97,10 +97,10 @@ async def test_servers_of_this_machine_are_found_without_being_named(tmp_path: P
         bench.client(era) as client,
     ):
         (report,) = (await client.call("models_discover"))["reports"]
-        assert (report["endpoint"], report["added"]) == (f"openai-{other.port}", True)
+        assert (report["endpoint"], report["added_on"]) == (f"openai-{other.port}", "nvidia:0")
         assert report["changes"]["added"]["names"] == ["gamma"]
         again = await client.call("models_discover", look_around=True)
-        assert "added" not in again["reports"][0]
+        assert "added_on" not in again["reports"][0]
         (row,) = (await client.call("endpoint_list", detail="detailed"))["endpoints"]
         assert row["details"]["added_by"] == "agent"
 

@@ -31,7 +31,7 @@ READERS = {
     "leaderboard_query",
     "gpu_stats",
 }
-WRITERS = {"endpoint_add", "models_discover", "model_assign", "model_residency", "run_start", "run_cancel"}
+WRITERS = {"endpoint_add", "models_discover", "model_assign", "model_residency", "run_start", "run_retry", "run_cancel"}
 
 
 def holder_of(**changes: Any) -> AppHolder:
@@ -122,7 +122,7 @@ async def test_a_read_only_server_offers_nothing_that_changes_anything() -> None
 
 
 async def test_toolsets_choose_the_tools() -> None:
-    assert set(await tools_of(toolsets="manage")) == {"endpoint_add", "gpu_stats", "model_residency"}
+    assert set(await tools_of(toolsets="manage")) == {"endpoint_add", "gpu_stats", "model_residency", "run_retry"}
     assert set(await tools_of(toolsets="core, manage")) == READERS | WRITERS
     assert len(await tools_of(toolsets="core")) == 11
 

@@ -31,7 +31,7 @@ class Report(Result):
     endpoint: str
     seen: int = Field(description="models offered")
     changes: dict[str, Change] = Field(description="added, changed (other weights), missing, removed, back")
-    added: bool | None = Field(default=None, description="true: found by looking around, now an endpoint")
+    added_on: str | None = Field(default=None, description="server found and added; device assumed, see endpoint_add")
     untrusted_warnings: list[str] | None = None
     untrusted_error: str | None = Field(default=None, description="why it could not be asked")
     next: str | None = None
@@ -70,7 +70,7 @@ def _report(report: DiscoveryReport) -> Report:
         endpoint=shown(report.endpoint_name),
         seen=report.seen,
         changes={kind: Change(count=len(found), names=names(found)) for kind, found in changes.items() if found},
-        added=report.new_endpoint or None,
+        added_on=report.new_on,
         untrusted_warnings=names(report.warnings, 5) or None,
         untrusted_error=shown_or_none(report.error, MESSAGE_LIMIT),
         next=shown_or_none(report.next_step, MESSAGE_LIMIT),

@@ -20,5 +20,11 @@ where id = $1;
 
 -- name: leaderboard_energy
 select identity_key, sampling_key, endpoint_id, sum(measured_j) as measured_j, sum(measured_tokens) as measured_tokens
-from jobs where suite = $1 and measured_tokens > 0
+from (
+    select identity_key, sampling_key, endpoint_id, measured_j, measured_tokens
+    from jobs where suite = $1 and measured_tokens > 0
+    union all
+    select identity_key, sampling_key, endpoint_id, measured_j, measured_tokens
+    from removed_sums where suite = $1 and measured_tokens > 0
+) as measured
 group by identity_key, sampling_key, endpoint_id;

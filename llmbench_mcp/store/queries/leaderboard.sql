@@ -10,12 +10,19 @@ select identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_ve
 from scores where suite = $1;
 
 -- name: job_labels
-select id, model_name, endpoint_name, device, manifest from jobs where id = $1;
+select id, model_name, endpoint_name, device, manifest from jobs where id = $1
+union all
+select id, model_name, endpoint_name, device, manifest from removed_jobs where id = $1;
 
 -- name: leaderboard_runs
-select j.identity_key, j.sampling_key, j.endpoint_id, count(distinct j.run_id) as runs
-from jobs j where j.suite = $1
-group by j.identity_key, j.sampling_key, j.endpoint_id;
+select identity_key, sampling_key, endpoint_id, sum(runs) as runs from (
+    select j.identity_key, j.sampling_key, j.endpoint_id, count(distinct j.run_id) as runs
+    from jobs j where j.suite = $1
+    group by j.identity_key, j.sampling_key, j.endpoint_id
+    union all
+    select identity_key, sampling_key, endpoint_id, runs from removed_sums where suite = $1
+) as counted
+group by identity_key, sampling_key, endpoint_id;
 
 -- name: suites_with_results
-select distinct suite from jobs order by suite;
+select suite from jobs union select suite from removed_sums order by suite;

@@ -36,7 +36,10 @@ select count(*) as n from runs;
 select count(*) as n from runs where state in ('queued', 'running', 'paused');
 
 -- name: run_jobs
-select j.*, r.priority, r.keep_loaded from jobs j join runs r on r.id = j.run_id where j.run_id = $1 order by j.position;
+select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpoint_id, j.endpoint_name as endpoint,
+       j.device, j.suite, j.sampling, j.state, j.reason, r.priority, j.planned, j.done, j.errors, j.passed, j.load_s,
+       j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note
+from jobs j join runs r on r.id = j.run_id where j.run_id = $1 order by j.position;
 
 -- name: jobs_open
 select j.id, j.run_id, j.device, j.endpoint_id, j.served_name, r.priority, j.created_at
@@ -45,7 +48,10 @@ where j.state in ('pending', 'loading', 'running') and r.cancel_requested = 0
 order by j.created_at, j.position;
 
 -- name: job_get
-select j.*, r.priority, r.keep_loaded from jobs j join runs r on r.id = j.run_id where j.id = $1;
+select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpoint_id, j.endpoint_name as endpoint,
+       j.device, j.suite, j.sampling, j.state, j.reason, r.priority, j.planned, j.done, j.errors, j.passed, j.load_s,
+       j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note
+from jobs j join runs r on r.id = j.run_id where j.id = $1;
 
 -- name: run_failures
 select f.failure, sum(f.n) as n
