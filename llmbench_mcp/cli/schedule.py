@@ -30,9 +30,7 @@ def add(  # noqa: PLR0913 - a command has one parameter per option
     name: Annotated[str, typer.Argument(help="What to call it.")],
     when: Annotated[list[str], typer.Argument(metavar="WHEN", help=_WHEN)],
     suite: Annotated[list[str], typer.Option("--suite", help="May be repeated; see suites.")],
-    model: Annotated[
-        list[str], typer.Option("--model", help="Name, id or name@endpoint; may be repeated.")
-    ] = _NONE,
+    model: Annotated[list[str], typer.Option("--model", help="Name, id or name@endpoint; may be repeated.")] = _NONE,
     select: Annotated[str | None, typer.Option(help=_SELECT, metavar="WHICH")] = None,
     zone: Annotated[str, typer.Option(help=_ZONE)] = "local",
     always: Annotated[bool, typer.Option("--always", help="Run everything, changed or not.")] = False,

@@ -54,8 +54,14 @@ async def _serve(settings: Settings) -> None:
     server = build_server(holder)
     pipe = _output_pipe()
     try:
-        async with stdio_server() as (incoming, outgoing), _leaving_with_reader(pipe, holder):
+        async with (
+            stdio_server() as (incoming, outgoing),
+            _leaving_with_reader(pipe, holder),
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(holder.keep_waking)
             await server.run_streams(AnsweringStream(incoming, outgoing), outgoing)
+            group.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await holder.aclose()

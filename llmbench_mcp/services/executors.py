@@ -26,6 +26,7 @@ _NEXT = "executor:next"
 """Held by the executor of a newer version that waits for an older one to leave: one of them is enough."""
 _STARTING_S = 20.0
 _POLL_S = 0.25
+_FREE_POLL_S = 1.0
 
 
 class Executors:
@@ -111,6 +112,14 @@ class Executors:
             with anyio.move_on_after(5, shield=True):
                 await self._leases.release(place)
         return True
+
+    async def until_free(self, given_up: anyio.Event) -> None:
+        """Wait until no executor is alive, or ``given_up`` is set."""
+        while True:
+            with anyio.move_on_after(_FREE_POLL_S):
+                await given_up.wait()
+            if given_up.is_set() or not await self.alive():
+                return
 
     def _starting(self) -> bool:
         """Whether one that we started a moment ago still runs: it is about to take the lease."""

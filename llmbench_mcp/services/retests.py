@@ -18,6 +18,9 @@ from llmbench_mcp.services.planning import Planned, Planner, Target
 from llmbench_mcp.services.selection import Chosen
 from llmbench_mcp.store.schedules import ScheduleStore
 
+_WITH_SUCCESSORS = ("active", "all")
+"""Selections that new weights belong to when the old ones did."""
+
 
 @dataclass(frozen=True, slots=True)
 class Retest:
@@ -104,7 +107,8 @@ class Retests:
             chosen = Chosen((), (error.what,))
         if request.select is None:
             return [_present(models, key) for key in chosen.ids], list(chosen.remarks)
-        after = [key for key in (_successor(models, model) for model in models) if key]
+        gone = models if request.select in _WITH_SUCCESSORS else ()
+        after = [key for key in (_successor(models, model) for model in gone) if key]
         return [*chosen.ids, *after], list(chosen.remarks)
 
 

@@ -117,8 +117,15 @@ class Schedules:
         return await self._do(wanted, None)
 
     async def wake(self) -> bool:
-        """See that an executor lives when a schedule is due; for front ends that start. True: one was started."""
-        return bool(await self._store.due()) and await self._executors.ensure()
+        """See that an executor lives when a schedule is due; for front ends that start. True: one was started.
+
+        Whatever hinders it keeps nobody from what they came for.
+        """
+        try:
+            return bool(await self._store.due()) and await self._executors.ensure()
+        except StorageError as error:
+            log.warning("a schedule may be due and cannot be kept: %s", error)
+            return False
 
     async def start_due(self) -> list[tuple[Schedule, Result]]:
         """Deal with every schedule whose time has come. Times that were missed count as one.

@@ -75,9 +75,7 @@ class Upkeep:
             log.info("removed %d runs that ended before %s; rankings stay", count, before)
         return count
 
-    async def history(
-        self, key: str, suite: str | None = None, limit: int = 100
-    ) -> tuple[str, list[DailySummary]]:
+    async def history(self, key: str, suite: str | None = None, limit: int = 100) -> tuple[str, list[DailySummary]]:
         """A model's name and its days, newest first: those written, and those not yet, today included.
 
         All that the name ever meant is in it, so that a change of weights shows; a model may be gone by now.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_S = 60.0
-_FIRST_S = 5.0
-"""After the start, which it shall not delay."""
 
 
 async def keep_waking(settings: Settings, clock: Clock, schedules: Callable[[], Awaitable[Schedules]]) -> None:
@@ -31,11 +29,10 @@ async def keep_waking(settings: Settings, clock: Clock, schedules: Callable[[], 
 
     if settings.read_only:
         return
-    await clock.sleep(_FIRST_S)
     while True:
         if await anyio.to_thread.run_sync(schedule_is_due, settings.database_path, clock.utc_now()):
             try:
                 await (await schedules()).wake()
             except StorageError as error:
-                log.warning("a schedule is due and cannot be kept: %s", error)
+                log.warning("a schedule is due, and the database cannot be opened: %s", error)
         await clock.sleep(LOOK_S)

@@ -33,7 +33,7 @@ class Database:
     def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
         self._connection = connection
         self._lock = anyio.Lock()
-        self._failure: StorageError | None = None
+        self._failed = False
         self.path = path
 
     async def all(self, query: str, *parameters: Any) -> list[Row]:
@@ -87,9 +87,9 @@ class Database:
         found = trouble(self.path)
         if found is not None:
             raise found
-        if self._failure is not None:
+        if self._failed:
             await anyio.to_thread.run_sync(try_writing, self.path)
-            self._failure = None
+            self._failed = False
 
     async def checkpoint(self) -> None:
         """Bring everything committed into the database file itself; what somebody else reads just now may stay."""
@@ -98,8 +98,8 @@ class Database:
                 await _shielded(self._connection, _checkpoint)
 
     def trouble(self) -> StorageError | None:
-        """What keeps the database from being written, as far as is known without writing."""
-        return trouble(self.path) or self._failure
+        """What keeps the database from being written, as far as can be seen without writing."""
+        return trouble(self.path)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -108,8 +108,8 @@ class Database:
                 yield
         except StorageBusy:
             raise
-        except StorageError as error:
-            self._failure = error  # until there was room for a file on trial
+        except StorageError:
+            self._failed = True  # until there was room for a file on trial
             raise
 
 

@@ -33,6 +33,7 @@ class ScriptedServer:
     models: list[OfferedModel]
     answer: Answer = lambda request, times: completion("ok")
     can_load: bool = False
+    version: str = "1.0"
     up: bool = True
     unload_works: bool = True
     warm_up_error: EndpointError | None = None
@@ -61,7 +62,7 @@ class ScriptedBackend:
         """Up or UnreachableError."""
         self._check_up()
         able = self._server.can_load
-        return ServerInfo("scripted", "1.0", can_load=able, can_unload=able)
+        return ServerInfo("scripted", self._server.version, can_load=able, can_unload=able)
 
     async def list_models(self) -> Sequence[OfferedModel]:
         """What the script offers."""

@@ -39,7 +39,7 @@ pytestmark = [
 ]
 
 A, B, C = "small-a", "small-b", "small-c"
-WORK = ("--suite", "reasoning_smoke", "--max-tokens", "16")
+SUMS = "".join(json.dumps({"prompt": f"What is {n} + {n}?", "expected": str(2 * n)}) + "\n" for n in (1, 2, 3))
 
 
 @dataclass(frozen=True)
@@ -196,6 +196,9 @@ async def watch(backend: Backend, seen: list[list[str]]) -> None:
 
 async def test_two_models_are_run_with_exactly_two_loads_and_never_both_at_once(tmp_path: Path) -> None:
     product, seen = Product(tmp_path / "data"), list[list[str]]()
+    tasks = tmp_path / "sums.jsonl"
+    tasks.write_text(SUMS)
+    work = ("--tasks", str(tasks), "--max-tokens", "16")
     with router_in(tmp_path, "--models-max", "1") as router:
         async with backend_at(router.url) as backend:
             added = await product("endpoint", "add", router.url, "--name", "router")
@@ -206,12 +209,13 @@ async def test_two_models_are_run_with_exactly_two_loads_and_never_both_at_once(
             assert router.loads == []
             async with anyio.create_task_group() as group:
                 group.start_soon(watch, backend, seen)
-                run = await product("run", "start", "--model", A, "--model", B, *WORK, "--wait")
+                run = await product("run", "start", "--model", A, "--model", B, *work, "--wait")
                 group.cancel_scope.cancel()
             seen.append(await held(backend))
             run = run["run"]
             print(f"resident, step by step: {seen}\nloads: {router.loads}\n{json.dumps(run, indent=1)}")  # noqa: T201
-    assert run["state"] == "completed"
+    assert (run["state"], run["done"], run["errors"]) == ("completed", 6, 0)
+    assert {job["residency"] for job in run["jobs"]} == {"verified"}
     assert sorted(router.loads) == [A, B]
     first, second = router.loads
     changes = [state for before, state in zip([None, *seen], seen, strict=False) if state != before]
