@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -38,7 +38,7 @@ from llmbench_mcp.services.schedules import DUE_LOOK_S, Schedules
 from llmbench_mcp.services.suites import CatalogView, Suites
 from llmbench_mcp.services.upkeep import LOOK_S, Upkeep
 from llmbench_mcp.store.attempts import AttemptStore
-from llmbench_mcp.store.database import open_database
+from llmbench_mcp.store.database import Database, open_database
 from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.events import EventStore
 from llmbench_mcp.store.leaderboard import LeaderboardStore
@@ -122,12 +122,6 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
         models = Models(model_store, endpoints, discovery)
         executors = Executors(lease_store, settings, outside.spawns_executors)
         planner = Planner(models, endpoints, suites, outside.backends, grader)
-        run_stores = RunStores(
-            RunStore(database, outside.clock),
-            AttemptStore(database),
-            RetryStore(database, outside.clock),
-            EventStore(database),
-        )
         rooms = residency.Parts(
             outside.clock,
             outside.backends,
@@ -138,18 +132,15 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
         )
         samples = SampleStore(database)
         sampler = DeviceSampler(outside.devices, samples, outside.clock, settings)
-        runs = Runs(run_stores, planner, executors, settings, outside.clock)
+        runs = Runs(_run_stores(database, outside.clock), planner, executors, settings, outside.clock)
         looks = QuietLooks(discovery, endpoint_store, lease_store, settings, outside.clock)
         schedule_store = ScheduleStore(database, outside.clock)
         retests = Retests(schedule_store, planner, models, grader, settings)
         schedules = Schedules(schedule_store, retests, runs, executors, looks, outside.clock)
-        days = SummaryStore(database)
-        upkeep = Upkeep(RetentionStore(database, outside.clock), days, models, settings, outside.clock)
-        chores = (
-            Chore("keeping schedules", DUE_LOOK_S, schedules.start_due),
-            Chore("discovery", settings.discover_every_s, lambda: models.keep_discovering(looks.look)),
-            Chore("upkeep", LOOK_S, upkeep.look),
+        upkeep = Upkeep(
+            RetentionStore(database, outside.clock), SummaryStore(database), models, settings, outside.clock
         )
+        chores = _chores(settings, schedules, upkeep, lambda: models.keep_discovering(looks.look))
         meter = EnergyMeter(outside.energy)
         parts = Parts(database, lease_store, model_store, grader, rooms, meter, sampler, chores)
         yield App(
@@ -167,6 +158,23 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
             executors=executors,
             executor=Executor(parts, outside.clock, SCOPE),
         )
+
+
+def _run_stores(database: Database, clock: Clock) -> RunStores:
+    return RunStores(
+        RunStore(database, clock), AttemptStore(database), RetryStore(database, clock), EventStore(database)
+    )
+
+
+def _chores(
+    settings: Settings, schedules: Schedules, upkeep: Upkeep, keep_discovering: Callable[[], Awaitable[None]]
+) -> tuple[Chore, ...]:
+    """What an executor does beside its work."""
+    return (
+        Chore("keeping schedules", DUE_LOOK_S, schedules.start_due),
+        Chore("discovery", settings.discover_every_s, keep_discovering),
+        Chore("upkeep", LOOK_S, upkeep.look),
+    )
 
 
 def _load_catalog(settings: Settings) -> CatalogView:

@@ -13,7 +13,7 @@ from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.attempt import Where
 from llmbench_mcp.domain.clock import boot_id, host_name
 from llmbench_mcp.domain.endpoint import Endpoint
-from llmbench_mcp.domain.errors import AuthError, BenchError, DeviceBusy, LeaseLost, StorageError
+from llmbench_mcp.domain.errors import BenchError, DeviceBusy, LeaseLost, StorageError
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.domain.run import Job, OpenJob
 from llmbench_mcp.engine import residency
@@ -168,10 +168,18 @@ class AtWork:
             await self._worked(active, job, endpoint, tools)
 
     def _tools(self, room: residency.Residency) -> Tools:
-        parts, check_room = self._parts, self._parts.database.check_room
-        meter, pulse = parts.meter, self._pulse
+        parts = self._parts
         return Tools(
-            self._work, parts.models, parts.grader, room, parts.settings, self._clock, meter, pulse, check_room
+            work=self._work,
+            models=parts.models,
+            grader=parts.grader,
+            residency=room,
+            settings=parts.settings,
+            clock=self._clock,
+            meter=parts.meter,
+            pulse=self._pulse,
+            endpoints=parts.residency.endpoints,
+            check_room=parts.database.check_room,
         )
 
     async def _worked(self, active: _Active, job: Job, endpoint: Endpoint, tools: Tools) -> None:
@@ -183,9 +191,6 @@ class AtWork:
         finally:
             with anyio.move_on_after(5, shield=True):
                 await backend.aclose()
-        refusal = active.worker.refused_access
-        if refusal is not None:
-            await self._parts.residency.endpoints.failed(endpoint.id, str(refusal), AuthError.word)
 
     async def _postpone(self, active: _Active, error: BaseException) -> None:
         assert isinstance(error, OutageError), "only outages are postponed"

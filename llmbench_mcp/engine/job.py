@@ -36,6 +36,7 @@ from llmbench_mcp.engine.pulse import Pulse
 from llmbench_mcp.engine.quiet import wait_until_quiet
 from llmbench_mcp.engine.residency import Place, Ready, Residency
 from llmbench_mcp.scoring.grader import Grader
+from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.models import ModelStore
 from llmbench_mcp.store.work import WorkStore
 
@@ -67,6 +68,7 @@ class Tools:
     clock: Clock
     meter: EnergyMeter
     pulse: Pulse
+    endpoints: EndpointStore
     check_room: Callable[[], Awaitable[None]]
 
 
@@ -95,8 +97,6 @@ class JobWorker:
         self.draining = False
         self.loading = False
         self.was_ready = False
-        self.refused_access: AuthError | None = None
-        """Set when the job ended because the server refuses the credential."""
 
     async def run(self) -> None:
         """Do the job. Raises OutageError when it must wait; storage errors and LeaseLost pass through."""
@@ -159,7 +159,8 @@ class JobWorker:
         """End the job for an error that will not pass; raise OutageError for one that may."""
         if not _will_not_pass(error):
             raise OutageError(error)
-        self.refused_access = error if isinstance(error, AuthError) else None
+        if isinstance(error, AuthError):  # the endpoint's trouble: it says nothing about the model
+            await self._tools.endpoints.failed(self._endpoint.id, str(error), error.word)
         status = _END_JOB.get(type(error))
         if status is not None:
             await self._tools.models.set_status(self._job.model_id, status, error.what)

@@ -115,6 +115,8 @@ class Executors:
 
     async def until_free(self, given_up: anyio.Event) -> None:
         """Wait until no executor is alive, or ``given_up`` is set."""
+        if await self.alive():
+            log.info("another executor works; this one waits for its end")
         while True:
             with anyio.move_on_after(_FREE_POLL_S):
                 await given_up.wait()

@@ -87,9 +87,9 @@ def _which(run_id: str, wanted: AttemptFilter) -> tuple[str, tuple[Any, ...]]:
     """Name of the query that finds them by an index, and its parameters."""
     if wanted.model or wanted.suite:
         return "_of_jobs", (run_id, wanted.model, wanted.suite, wanted.failure, int(wanted.only_failed))
-    if wanted.only_failed:
+    if wanted.only_failed or wanted.failure:
         return "_failed", (run_id, wanted.failure)
-    return ("_of_failure", (run_id, wanted.failure)) if wanted.failure else ("", (run_id,))
+    return "", (run_id,)
 
 
 def finished(outcome: AttemptOutcome, now: str) -> list[Statement]:

@@ -24,7 +24,6 @@ HOT = {
     "attempts_count": "attempts_run",
     "attempts_page_failed": "attempts_failed",
     "attempts_count_failed": "attempts_failed",
-    "attempts_page_of_failure": "attempts_run",
     "attempts_page_of_jobs": "sqlite_autoindex_attempts_2",
     "attempts_count_of_jobs": "sqlite_autoindex_attempts_2",
     "attempt_by_number": "attempts_run",

@@ -36,8 +36,10 @@ def test_words_mean_cron_fields(when: str, fields: str) -> None:
 
 @pytest.mark.parametrize(
     "when",
-    ["", "sometimes", "daily 25:00", "daily 3:75", "weekly", "weekly someday 02:00", "daily mon", "hourly 02:00"]
-    + ["0 3 * *", "0 0 3 * * *", "61 * * * *", "0 0 30 2 *", "* * * * mon-", "\x1b[31m 1 2 3 4"],
+    [
+        *("", "sometimes", "daily 25:00", "daily 3:75", "daily mon", "weekly", "weekly someday 02:00", "hourly 02:00"),
+        *("0 3 * *", "0 0 3 * * *", "61 * * * *", "0 0 30 2 *", "* * * * mon-", "\x1b[31m 1 2 3 4"),
+    ],
 )
 def test_what_names_no_time_is_refused_with_what_would(when: str) -> None:
     with pytest.raises(InputError, match="names no time") as refused:

@@ -4,7 +4,8 @@ alter table completions add column packed blob;
 -- Only what waits is looked for in order, and only what failed is listed apart: both indexes stay small.
 drop index attempts_next;
 create index attempts_waiting on attempts (job_id, number) where state = 'pending';
-create index attempts_failed on attempts (run_id, number) where state = 'error' or (state = 'done' and passed = 0);
+create index attempts_failed on attempts (run_id, number, failure)
+where state = 'error' or (state = 'done' and passed = 0);
 create index runs_open on runs (state) where state in ('queued', 'running', 'paused');
 create index jobs_model on jobs (model_id);
 drop index jobs_suite;

@@ -60,16 +60,6 @@ order by a.number;
 select count(*) as n from attempts
 where run_id = $1 and (state = 'error' or (state = 'done' and passed = 0)) and ($2 is null or failure = $2);
 
--- name: attempts_page_of_failure
-select a.*, j.model_name, j.endpoint_name, j.suite
-from attempts a join jobs j on j.id = a.job_id
-where a.run_id = $1 and a.number in (
-    select number from attempts where run_id = $1 and failure = $2 order by number limit $3 offset $4)
-order by a.number;
-
--- name: attempts_count_of_failure
-select count(*) as n from attempts where run_id = $1 and failure = $2;
-
 -- name: attempts_page_of_jobs
 select a.*, j.model_name, j.endpoint_name, j.suite
 from jobs j join attempts a on a.job_id = j.id
