@@ -122,14 +122,7 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
         models = Models(model_store, endpoints, discovery)
         executors = Executors(lease_store, settings, outside.spawns_executors)
         planner = Planner(models, endpoints, suites, outside.backends, grader)
-        rooms = residency.Parts(
-            outside.clock,
-            outside.backends,
-            endpoint_store,
-            outside.devices,
-            ResidencyStore(database, outside.clock),
-            settings,
-        )
+        rooms = _rooms(database, endpoint_store, settings, outside)
         samples = SampleStore(database)
         sampler = DeviceSampler(outside.devices, samples, outside.clock, settings)
         runs = Runs(_run_stores(database, outside.clock), planner, executors, settings, outside.clock)
@@ -158,6 +151,11 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
             executors=executors,
             executor=Executor(parts, outside.clock, SCOPE),
         )
+
+
+def _rooms(database: Database, endpoints: EndpointStore, settings: Settings, outside: Doors) -> residency.Parts:
+    loads = ResidencyStore(database, outside.clock)
+    return residency.Parts(outside.clock, outside.backends, endpoints, outside.devices, loads, settings)
 
 
 def _run_stores(database: Database, clock: Clock) -> RunStores:

@@ -28,6 +28,8 @@ _RANGES = {
     "load_timeout_s": (1, 86_400),
     "release_wait_s": (0.1, 3600),
     "max_tokens": (1, 1_000_000),
+    "reasoning_max_tokens": (1, 1_000_000),
+    "loop_tokens": (0, 1_000_000),
     "outage_limit_s": (1, 10_000_000),
     "breaker_errors": (1, 1000),
     "device_sample_s": (0, 86_400),
@@ -76,6 +78,8 @@ class Settings:
     co_residency: bool = False
     partial_offload: bool = False
     max_tokens: int = 2048
+    reasoning_max_tokens: int = 16_000
+    loop_tokens: int = 200
     outage_limit_s: float = 3600.0
     breaker_errors: int = 3
     device_sample_s: float = 15.0

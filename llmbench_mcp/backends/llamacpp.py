@@ -144,7 +144,7 @@ class LlamaCppBackend(OpenAIExtras):
         ``stall_s`` limits the silence before the first byte too.
         """
         body = chat_body(request) | {"cache_prompt": False}
-        completion = await ask(self._client, body, Patience(total_s, stall_s))
+        completion = await ask(self._client, body, Patience(total_s, stall_s, request.watch))
         await self._identity.check(request.model, completion.model)
         return completion
 

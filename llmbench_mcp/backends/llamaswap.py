@@ -129,7 +129,7 @@ class LlamaSwapBackend(OpenAIExtras):
         was seen running on llama.cpp's server is asked without its prompt cache.
         """
         uncached = {"cache_prompt": False} if request.model in self._on_llamacpp else {}
-        completion = await ask(self._client, chat_body(request) | uncached, Patience(total_s, stall_s))
+        completion = await ask(self._client, chat_body(request) | uncached, Patience(total_s, stall_s, request.watch))
         if completion.model is not None:
             await self._check_identity(request.model, completion.model)
         return replace(completion, model=request.model if completion.model else None)

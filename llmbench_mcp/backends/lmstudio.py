@@ -133,7 +133,9 @@ class LMStudioBackend(OpenAIExtras):
         ``stall_s`` limits the silence before the first byte too.
         """
         body = chat_body(request) | {"model": self._name_for(request.model)}
-        return await self._identified(request.model, await ask(self._client, body, Patience(total_s, stall_s)))
+        return await self._identified(
+            request.model, await ask(self._client, body, Patience(total_s, stall_s, request.watch))
+        )
 
     async def chat_about(self, request: ChatRequest, png: bytes, *, total_s: float, stall_s: float) -> Completion:
         """As ``chat``, with a picture."""

@@ -155,13 +155,13 @@ class OllamaBackend:
 
         ``stall_s`` limits the silence before the first byte too, a load included.
         """
-        return await ask(self._client, await self._body(request), Patience(total_s, stall_s))
+        return await ask(self._client, await self._body(request), Patience(total_s, stall_s, request.watch))
 
     async def chat_about(self, request: ChatRequest, png: bytes, *, total_s: float, stall_s: float) -> Completion:
         """Ask about a picture, streaming."""
         body = await self._body(request)
         body["messages"][-1]["images"] = [base64.b64encode(png).decode("ascii")]
-        return await ask(self._client, body, Patience(total_s, stall_s))
+        return await ask(self._client, body, Patience(total_s, stall_s, request.watch))
 
     async def embed(
         self, model: str, texts: Sequence[str], *, total_s: float, input_type: str | None = None

@@ -10,9 +10,9 @@ import anyio
 from llmbench_mcp.backends.client import HttpClient
 from llmbench_mcp.backends.measured import ByteStream
 from llmbench_mcp.backends.ollama_stream import LineSplitter, OllamaStream
-from llmbench_mcp.backends.openai_wire import Patience, fault, redacted
+from llmbench_mcp.backends.openai_wire import Patience, fault, out_of_time, redacted
 from llmbench_mcp.domain.chat import ChatRequest, Completion, Sampling
-from llmbench_mcp.domain.errors import EndpointError, EndpointTimeout, ProtocolError
+from llmbench_mcp.domain.errors import EndpointError, ProtocolError
 
 CHAT_PATH = "/api/chat"
 _DRAIN_S = 0.5
@@ -62,7 +62,7 @@ async def ask(client: HttpClient, body: Mapping[str, Any], patience: Patience) -
     Raises:
         EndpointError: nothing usable came. Once text has come, the completion carries the error instead.
     """
-    chat = OllamaStream()
+    chat = OllamaStream(patience.watch)
     trouble: EndpointError | None = None
     try:
         await _read_all(client, body, patience, chat)
@@ -81,11 +81,8 @@ async def _read_all(client: HttpClient, body: Mapping[str, Any], patience: Patie
         async with client.stream(CHAT_PATH, body, stall_s=patience.stall_s) as stream:
             chat.timer.origin, chat.headers = stream.sent_at, stream.headers
             await _read(client, stream, chat, budget)
-    if budget.cancelled_caught:
-        raise EndpointTimeout(
-            f"{client.address.base} did not finish within {patience.total_s:g} s.",
-            "Raise the time limit or lower the token budget.",
-        )
+    if budget.cancelled_caught and not chat.done:
+        out_of_time(client, patience, chat)
 
 
 async def _read(client: HttpClient, stream: ByteStream, chat: OllamaStream, budget: anyio.CancelScope) -> None:
@@ -98,6 +95,7 @@ async def _read(client: HttpClient, stream: ByteStream, chat: OllamaStream, budg
         if first == b"<":
             raise _web_page(client, chunk)
         chat.feed(lines.feed(chunk), stamp)
+        chat.look()
         if chat.ended:
             break
         if chat.done:

@@ -13,7 +13,7 @@ from typing import Any
 from llmbench_mcp.backends.client import parse_json
 from llmbench_mcp.backends.failures import error_object
 from llmbench_mcp.backends.openai_stream import ChatStream
-from llmbench_mcp.domain.chat import Completion, Timing
+from llmbench_mcp.domain.chat import Completion, Timing, Watch
 from llmbench_mcp.domain.errors import ProtocolError
 from llmbench_mcp.domain.text import one_line
 
@@ -56,8 +56,8 @@ class LineSplitter:
 class OllamaStream(ChatStream):
     """Feed it lines; ask it for the completion at the end."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, watch: Watch | None = None) -> None:
+        super().__init__(watch)
         self._last: Mapping[str, Any] = {}
         self._called = False
 

@@ -66,7 +66,7 @@ class OpenAIBackend(OpenAIExtras):
 
     async def chat(self, request: ChatRequest, *, total_s: float, stall_s: float) -> Completion:
         """Ask once, streaming. ``stall_s`` limits the silence before the first byte too."""
-        return await ask(self._client, chat_body(request), Patience(total_s, stall_s))
+        return await ask(self._client, chat_body(request), Patience(total_s, stall_s, request.watch))
 
     async def aclose(self) -> None:
         """Close connections."""

@@ -55,7 +55,7 @@ class OpenAIExtras:
         url = "data:image/png;base64," + base64.b64encode(png).decode("ascii")
         parts = [{"type": "text", "text": request.prompt}, {"type": "image_url", "image_url": {"url": url}}]
         body["messages"][-1] = {"role": "user", "content": parts}
-        return await ask(self._client, body, Patience(total_s, stall_s))
+        return await ask(self._client, body, Patience(total_s, stall_s, request.watch))
 
     async def _post(self, path: str, body: Mapping[str, Any], total_s: float) -> dict[str, Any]:
         return self._client.accept(await self._client.request("POST", path, body, total_s))

@@ -11,7 +11,7 @@ from llmbench_mcp.backends.failures import ErrorObject, error_object
 from llmbench_mcp.backends.stream_timing import StreamTimer
 from llmbench_mcp.backends.token_usage import parse_usage
 from llmbench_mcp.backends.tool_calls import ToolCallBuilder
-from llmbench_mcp.domain.chat import Completion
+from llmbench_mcp.domain.chat import Completion, Watch
 
 TEXT_CHARS = 4 * 1024 * 1024
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
@@ -24,8 +24,9 @@ class ChatStream:
     fragments, an error object in mid-stream, a finish without ``[DONE]`` and the other way round.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
         self.timer = StreamTimer()
+        self.cut: str | None = None
         self.headers: Mapping[str, str] = {}
         self.error: ErrorObject | None = None
         self.done = False
@@ -42,6 +43,8 @@ class ChatStream:
         self._usage: Any = None
         self._timings: Any = None
         self._model: str | None = None
+        self._watch = watch
+        self._watched = (0, 0)
 
     @property
     def has_text(self) -> bool:
@@ -55,13 +58,22 @@ class ChatStream:
 
     @property
     def ended(self) -> bool:
-        """Whether reading on is no use: an error came, or too much text."""
-        return self.error is not None or self.too_long
+        """Whether reading on is no use: an error came, too much text, or a stop rule cut it."""
+        return self.error is not None or self.cut is not None or self.too_long
 
     @property
     def finished(self) -> bool:
-        """Whether the server said that the answer is whole."""
-        return self.done or self.finish_reason is not None
+        """Whether the server said that the answer is whole, or a stop rule cut it."""
+        return self.done or self.finish_reason is not None or self.cut is not None
+
+    def look(self) -> None:
+        """Show the watch what came since the last look; its word cuts the stream."""
+        if self._watch is None or self.ended:
+            return
+        thought, said = self._watched
+        self._watched = (len(self._reasoning), len(self._text))
+        new = "".join(self._reasoning[thought:]) + "".join(self._text[said:])
+        self.cut = self._watch(new) if new else None
 
     def feed(self, events: Iterable[bytes], stamp: float) -> None:
         """The data of the events that one read completed, and when it came. Nothing counts after the end."""
@@ -167,7 +179,7 @@ class ChatStream:
             text=_whole("".join(self._text)),
             reasoning=_whole("".join(self._reasoning)),
             tool_calls=self._calls.finish(),
-            finish_reason=self.finish_reason,
+            finish_reason=self.cut or self.finish_reason,
             usage=usage,
             timing=self.timer.finish(usage.completion_tokens if usage else None, self._timings),
             model=None if self._model is None else _whole(self._model),

@@ -13,7 +13,7 @@ from llmbench_mcp.backends.client import JSON_BYTES, HttpClient, parse_json
 from llmbench_mcp.backends.measured import ByteStream
 from llmbench_mcp.backends.openai_stream import TEXT_CHARS, ChatStream
 from llmbench_mcp.backends.sse import SseParser
-from llmbench_mcp.domain.chat import ChatRequest, Completion, ToolCall
+from llmbench_mcp.domain.chat import ChatRequest, Completion, ToolCall, Watch
 from llmbench_mcp.domain.endpoint import ModelList, OfferedModel
 from llmbench_mcp.domain.errors import EndpointError, EndpointTimeout, ProtocolError, ServerFault
 from llmbench_mcp.domain.text import is_text
@@ -27,10 +27,11 @@ _DRAIN_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds: the whole answer, and the longest silence before or within it."""
+    """Seconds: the whole answer, and the longest silence before or within it; ``watch`` as in ChatRequest."""
 
     total_s: float
     stall_s: float
+    watch: Watch | None = None
 
 
 def model_entries(payload: Any) -> list[Mapping[str, Any]] | None:
@@ -102,7 +103,14 @@ def chat_body(request: ChatRequest) -> dict[str, Any]:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    body |= {name: value for name, value in request.sampling.as_dict().items() if value is not None}
+    sampling = request.sampling
+    given = {name: getattr(sampling, name) for name in ("temperature", "top_p", "seed", "max_tokens")}
+    body |= {name: value for name, value in given.items() if value is not None}
+    if sampling.reasoning in ("off", "on"):
+        # As llama.cpp, vLLM and SGLang take it: a switch of the model's chat template.
+        body["chat_template_kwargs"] = {"enable_thinking": sampling.reasoning == "on"}
+    elif sampling.reasoning is not None:
+        body["reasoning_effort"] = sampling.reasoning
     if request.tools:
         body["tools"] = [dict(tool) for tool in request.tools]
     return body
@@ -124,7 +132,7 @@ async def ask(client: HttpClient, body: dict[str, Any], patience: Patience) -> C
 
 
 async def _ask_once(client: HttpClient, body: Mapping[str, Any], patience: Patience) -> Completion:
-    chat = ChatStream()
+    chat = ChatStream(patience.watch)
     trouble: EndpointError | None = None
     try:
         await _read_all(client, body, patience, chat)
@@ -139,10 +147,11 @@ async def _ask_once(client: HttpClient, body: Mapping[str, Any], patience: Patie
 
 
 def redacted(completion: Completion, redact: Callable[[str], str]) -> Completion:
-    """The completion without known secrets in its text, reasoning and calls."""
+    """The completion without known secrets in anything the server wrote."""
     calls = tuple(_redacted_call(call, redact) for call in completion.tool_calls)
-    text, reasoning = redact(completion.text), redact(completion.reasoning)
-    return replace(completion, text=text, reasoning=reasoning, tool_calls=calls)
+    names = ("text", "reasoning", "model", "finish_reason")
+    cleaned = {name: redact(value) for name in names if (value := getattr(completion, name))}
+    return replace(completion, tool_calls=calls, **cleaned)
 
 
 def _redacted_call(call: ToolCall, redact: Callable[[str], str]) -> ToolCall:
@@ -161,10 +170,17 @@ async def _read_all(client: HttpClient, body: Mapping[str, Any], patience: Patie
             chat.timer.origin, chat.headers = stream.sent_at, stream.headers
             await _read(client, stream, chat)
     if budget.cancelled_caught:
+        out_of_time(client, patience, chat)
+
+
+def out_of_time(client: HttpClient, patience: Patience, chat: ChatStream) -> None:
+    """The time is up: what has come is the answer, cut; raises EndpointTimeout when nothing has."""
+    if not chat.has_text:
         raise EndpointTimeout(
-            f"{client.address.base} did not finish within {patience.total_s:g} s.",
-            "Raise the time limit or lower the token budget.",
+            f"{client.address.base} gave no answer within {patience.total_s:g} s.",
+            "See the server's log, or raise LLMBENCH_TOTAL_TIMEOUT_S.",
         )
+    chat.cut = chat.cut or "time"
 
 
 async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream) -> None:
@@ -174,12 +190,14 @@ async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream) -> Non
         nonlocal first
         chat.timer.read(stamp)
         if parser.between and chat.feed_read(chunk, stamp):
+            chat.look()
             return not chat.ended
         first = first or chunk.lstrip()[:1]
         if first in (b"{", b"<"):
             whole.extend(chunk)
         else:
             chat.feed(parser.feed(chunk), stamp)
+            chat.look()
         return not (chat.done or chat.ended or len(whole) > JSON_BYTES)
 
     await stream.deliver(take)

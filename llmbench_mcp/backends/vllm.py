@@ -122,7 +122,7 @@ class VllmBackend(OpenAIExtras):
 
         ``stall_s`` limits the silence before the first byte too.
         """
-        completion = await ask(self._client, chat_body(request), Patience(total_s, stall_s))
+        completion = await ask(self._client, chat_body(request), Patience(total_s, stall_s, request.watch))
         await self._identity.check(request.model, completion.model)
         return completion
 

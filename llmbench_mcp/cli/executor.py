@@ -43,11 +43,15 @@ def _taken() -> Any:
 
 
 def _log_to_stderr() -> None:
-    """Lines with UTC time and level; the process that spawned us sends stderr to a file."""
+    """Lines with UTC time and level, without keys; the process that spawned us sends stderr to a file."""
     import logging
     import time
 
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    from llmbench_mcp.credentials.environment import all_keys
+    from llmbench_mcp.credentials.redact import RedactingFormatter, Redactor
+
+    layout = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s"
+    formatter = RedactingFormatter(Redactor(all_keys()), layout, "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)
@@ -81,7 +85,7 @@ async def _run(app: App, stay: bool, asked: anyio.Event) -> bool:
     """Until there is nothing to do, or with ``stay`` until asked to leave: another's end is waited for, then."""
     while True:
         held = await app.executor.run(math.inf if stay else None)
-        if not held and await app.executors.follow_older():
+        if not held and await app.executors.follow_older(asked):
             continue
         if stay:
             await app.executors.until_free(asked)

@@ -12,7 +12,10 @@ from llmbench_mcp.domain.endpoint import OfferedModel
 Source = Literal["name", "server", "probe", "hand"]
 Kind = Literal["chat", "embedding", "rerank"]
 
-KNOWN = ("chat", "tools", "vision", "embedding", "rerank", "thinking", "audio", "insert")
+KNOWN = (
+    *("chat", "tools", "vision", "embedding", "rerank", "reasoning"),
+    *("safety", "translation", "parser", "special", "audio", "insert"),
+)
 """The words this program uses, whatever a server calls them."""
 
 _SURENESS: dict[str, int] = {"name": 0, "server": 1, "probe": 2, "hand": 3}
@@ -30,7 +33,7 @@ _SYNONYMS = {
     "embed": "embedding",
     "reranking": "rerank",
     "reranker": "rerank",
-    "reasoning": "thinking",
+    "thinking": "reasoning",
 }
 _RERANK = re.compile(r"rerank", re.I)
 _EMBEDDING = re.compile(

@@ -31,6 +31,23 @@ class Sampling:
         return always | {name: value for name, value in rarely.items() if value is not None}
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Tokens an answer may have where the request does not say: ``default`` where the task is silent, too;
+    ``least`` whatever the task says, for models that think before they answer."""
+
+    default: int = 2048
+    least: int = 0
+
+    def tokens(self, asked: int | None, task: int | None) -> int:
+        """The budget of one answer."""
+        return asked or max(self.least, task or self.default)
+
+    def as_dict(self) -> dict[str, int]:
+        """For manifests."""
+        return {"default": self.default, "least": self.least}
+
+
 Watch = Callable[[str], str | None]
 
 

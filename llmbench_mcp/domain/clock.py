@@ -22,6 +22,10 @@ class SystemClock:
         """Seconds; comparable between processes of one boot."""
         return time.monotonic()
 
+    def since_boot(self) -> float:
+        """As ``monotonic``, and on Linux it goes on while the machine sleeps."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
     def utc_now(self) -> str:
         """ISO 8601 UTC with milliseconds."""
         return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

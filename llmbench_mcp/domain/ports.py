@@ -148,6 +148,15 @@ class Clock(Protocol):
         ...
 
 
+@runtime_checkable
+class CountsSleep(Protocol):
+    """A clock that can also count the time that the machine slept, where ``monotonic`` stands still meanwhile."""
+
+    def since_boot(self) -> float:
+        """Seconds that went by since boot, asleep or awake."""
+        ...
+
+
 class CredentialChecker(Protocol):
     """Says whether a credential reference may be used; never sees or returns the secret to the caller."""
 

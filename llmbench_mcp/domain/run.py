@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.chat import Budget, Sampling
 from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.domain.text import one_line
@@ -133,6 +133,7 @@ class Job:
     keep_loaded: bool = False
     energy_j: float | None = None
     energy_note: str | None = None
+    budget: Budget = Budget()
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,16 +185,17 @@ class JobWorker:
                     askers.start_soon(self._ask_all, send, lock)
 
     async def _ask_all(self, send: MemoryObjectSendStream[Asked], lock: anyio.Lock) -> None:
-        limits = Limits(self._tools.settings.total_timeout_s, self._tools.settings.stall_timeout_s)
+        settings = self._tools.settings
+        limits = Limits(settings.total_timeout_s, settings.stall_timeout_s, settings.loop_tokens)
         asker = Asker(self._backend, self._tools.clock, limits, lambda: self._tools.meter.window(self._job.device))
         while not self.draining and self._halt is None and self._no_room is None:
             async with lock:
                 attempt = await self._claim_next()
             if attempt is None:
                 return
-            began = self._tools.clock.monotonic()
+            began = self._tools.pulse.now()
             task = await self._tools.work.task(attempt.task_hash)
-            asked = await asker.ask(attempt, task, chat_request(task, self._job.served_name, self._job.sampling))
+            asked = await asker.ask(attempt, task, chat_request(task, self._job))
             if self._tools.pulse.stood_still_since(began):
                 log.info("%s %s is asked again: this process stood still meanwhile", attempt.run_id, attempt.task_id)
                 await self._tools.work.release(attempt)

@@ -90,10 +90,11 @@ class Executors:
             )
         return f"The executor of the older version {held.version} was asked to leave; {__version__} then takes over."
 
-    async def follow_older(self) -> bool:
+    async def follow_older(self, given_up: anyio.Event | None = None) -> bool:
         """Ask an executor of an older version to leave and wait until it has, answers in flight included.
 
-        Returns False at once when none of an older version works, or another process waits already.
+        Returns False at once when none of an older version works, or another process waits already; and when
+        ``given_up`` is set meanwhile.
         """
         held = await self.view()
         if held is None or not held.alive or not is_newer(__version__, held.version):
@@ -106,6 +107,8 @@ class Executors:
         try:
             _ask_to_leave(held)
             while (now := await self.view()) is not None and now.alive and now.owner == held.owner:
+                if given_up is not None and given_up.is_set():
+                    return False
                 await self._leases.renew(place, ttl_s)
                 await anyio.sleep(_POLL_S)
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -12,7 +12,7 @@ import anyio
 from llmbench_mcp import __version__
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.capability import lacking
-from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.chat import Budget, Sampling
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import ConflictError, EndpointTimeout, InputError, NotFoundError
 from llmbench_mcp.domain.ids import new_id
@@ -194,21 +194,20 @@ def _check(request: RunRequest) -> None:
 
 
 def _job(target: Target, view: SuiteView, sampling: Sampling, settings: Settings) -> PlannedJob:
-    tasks = tuple(_budgeted(task, sampling, settings) for task in view.tasks)
     return PlannedJob(
         id=new_id("job"),
         model_id=target.model.id,
         endpoint_id=target.endpoint.id,
         suite=view.suite.name,
         sampling=sampling,
-        manifest=_manifest(target, view, sampling),
-        tasks=tasks,
+        manifest=_manifest(target, view, sampling) | {"budget": _budget(target, sampling, settings).as_dict()},
+        tasks=view.tasks,
     )
 
 
-def _budgeted(task: Task, sampling: Sampling, settings: Settings) -> Task:
-    budget = sampling.max_tokens or task.max_tokens or settings.max_tokens
-    return replace(task, max_tokens=budget)
+def _budget(target: Target, sampling: Sampling, settings: Settings) -> Budget:
+    reasons = "reasoning" in target.model.capabilities and sampling.reasoning != "off"
+    return Budget(settings.max_tokens, settings.reasoning_max_tokens if reasons else 0)
 
 
 def _manifest(target: Target, view: SuiteView, sampling: Sampling) -> dict[str, Any]:

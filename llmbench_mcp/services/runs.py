@@ -118,12 +118,12 @@ class Runs:
 
     async def _estimate(self, planned: Planned) -> float | None:
         total = 0.0
+        paces = {model: await self._store.paces(model) for model in {job.model_id for job in planned.plan.jobs}}
         for job in planned.plan.jobs:
-            for task in job.tasks:
-                mean = await self._store.mean_seconds(job.model_id, task.id)
-                if mean is None:
-                    return None
-                total += mean
+            pace = paces[job.model_id]
+            if not all(task.id in pace for task in job.tasks):
+                return None
+            total += sum(pace[task.id] for task in job.tasks)
         return round(total * planned.plan.request.repeats, 1)
 
     async def get(self, run_id: str) -> Run:

@@ -114,7 +114,10 @@ class Schedules:
         """
         schedule = await self.get(key)
         wanted = replace(schedule, only_changed=schedule.only_changed and not everything)
-        return await self._do(wanted, None)
+        result = await self._do(wanted, None)
+        if result.outcome == "started":
+            await self._store.note(schedule, result)
+        return result
 
     async def wake(self) -> bool:
         """See that an executor lives when a schedule is due; for front ends that start. True: one was started.

@@ -12,7 +12,7 @@ from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.domain.run import PlannedJob, RunLimits, RunRequest
 from llmbench_mcp.domain.schedule import Result, Schedule, ScheduleEvent
 from llmbench_mcp.store.codec import dump, request_facts, short_hash
-from llmbench_mcp.store.database import Database, Row
+from llmbench_mcp.store.database import Database, Row, Statement
 
 
 class ScheduleStore:
@@ -44,15 +44,18 @@ class ScheduleStore:
         """Make it due at another time, unless somebody else did so first."""
         await self._database.write(None, [("schedule_advance", schedule.id, schedule.due_at, due_at)])
 
+    async def note(self, schedule: Schedule, result: Result) -> None:
+        """Something was done out of turn."""
+        now = self._clock.utc_now()
+        await self._database.write(None, [_event(schedule.id, now, now, result)])
+
     async def settle(self, schedule: Schedule, result: Result, next_due: str) -> None:
         """A due time has been dealt with: what came of it, and when it is due next.
 
         Whoever comes second changes nothing.
         """
-        facts = (result.outcome, result.run_id, dump(list(result.notes)))
-        event = (schedule.id, schedule.due_at, self._clock.utc_now(), *facts)
         async with self._database.transaction() as transaction:
-            await transaction.run("schedule_event_insert", *event)
+            await transaction.run(*_event(schedule.id, schedule.due_at, self._clock.utc_now(), result))
             await transaction.run("schedule_advance", schedule.id, schedule.due_at, next_due)
 
     async def events(self, schedule_id: str, limit: int) -> list[ScheduleEvent]:
@@ -78,6 +81,11 @@ class ScheduleStore:
             return None
         group = (row["suite"], row["identity_key"], row["sampling_key"], row["endpoint_id"])
         return _standing(json.loads(row["manifest"]), await self._database.all("last_tasks", *group))
+
+
+def _event(schedule_id: str, due_at: str, at: str, result: Result) -> Statement:
+    facts = (result.outcome, result.run_id, dump(list(result.notes)))
+    return ("schedule_event_insert", schedule_id, due_at, at, *facts)
 
 
 def _standing(manifest: Mapping[str, Any], rows: list[Row]) -> Standing:

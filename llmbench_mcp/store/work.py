@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt
-from llmbench_mcp.domain.chat import Usage
+from llmbench_mcp.domain.chat import Budget, Usage
 from llmbench_mcp.domain.hardware import Energy
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.domain.run import AnyJob, Job, JobState, OpenJob
@@ -49,7 +50,8 @@ class WorkStore:
         """One of them whole."""
         row = await self._database.one("job_get", job_id)
         assert row is not None, "jobs are deleted with their run only, and an open run is not deleted"
-        return job_of(row)
+        budget = json.loads(row["manifest"]).get("budget", {})
+        return replace(job_of(row), budget=Budget(**budget))
 
     async def cancel_requests(self) -> list[str]:
         """Runs somebody asked to stop."""

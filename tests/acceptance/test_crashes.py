@@ -1,6 +1,6 @@
 """Front ends and executors killed at random during one long run: nothing lost, nothing doubled, nothing left behind.
 
-``LLMBENCH_CRASHES`` sets how many are killed (40 by default), ``LLMBENCH_CRASH_SEED`` which and when.
+``LLMBENCH_CRASHES`` sets how many are killed (32 by default, 200 for the whole proof), ``LLMBENCH_CRASH_SEED`` which and when.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support.processes import no_survivors, processes_of
 from tests.support.rooms import write_suite
 from tests.support.waiting import until
 
-KILLS = int(os.environ.get("LLMBENCH_CRASHES", "40"))
+KILLS = int(os.environ.get("LLMBENCH_CRASHES", "32"))
 SEED = int(os.environ.get("LLMBENCH_CRASH_SEED", "20260131"))
 ATTEMPTS = 300
 FRONT_ENDS = 3
@@ -114,7 +114,7 @@ class Crowd:
         await self.fill()
 
 
-async def test_two_hundred_kills_lose_and_double_nothing(tmp_path: Path) -> None:
+async def test_kills_at_any_moment_lose_and_double_nothing(tmp_path: Path) -> None:
     chance = random.Random(SEED)
     write_suite(tmp_path, ATTEMPTS)
     data_dir = tmp_path / "data"

@@ -92,8 +92,11 @@ async def test_an_outage_lasts_as_long_as_it_lasts_whatever_the_wall_clock_says(
     assert (run.state, run.passed, run.errors) == ("completed", 3, 0)
 
 
-async def test_an_answer_that_a_sleep_fell_into_is_asked_again_and_not_measured(tmp_path: Path) -> None:
-    clock, held = JumpingClock(), Holding("Question 3")
+@pytest.mark.parametrize("monotonic_sleeps", [False, True])
+async def test_an_answer_that_a_sleep_fell_into_is_asked_again_and_not_measured(
+    tmp_path: Path, monotonic_sleeps: bool
+) -> None:
+    clock, held = JumpingClock(monotonic_sleeps=monotonic_sleeps), Holding("Question 3")
     box = server("m", answer=held)
     write_suite(tmp_path, 4)
     async with opened_at(tmp_path, clock, box) as app, working(app):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from llmbench_mcp.domain.errors import (
 from llmbench_mcp.domain.run import Run, RunRequest
 from llmbench_mcp.services.models import ModelFilter
 from llmbench_mcp.store.attempts import AttemptFilter
+from llmbench_mcp.testing.clocks import FastClock
 from llmbench_mcp.testing.fake_server import FakeServer, Received
 from llmbench_mcp.testing.replies import DONE, Reply, error_reply, text_reply
 from llmbench_mcp.testing.scripted import ScriptedServer
@@ -240,3 +244,66 @@ async def test_a_run_that_nobody_can_go_on_with_is_shown_as_paused_with_the_reas
         assert (await app.runs.get(run_id)).state == "queued"
     assert shown.state == "paused"
     assert "No space is left" in (shown.reason or "")
+
+
+class Recording(FastClock):
+    """Remembers how long was waited for a retry: nothing else sleeps for a second or more in a short run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        if (frame := inspect.currentframe()) and frame.f_back and frame.f_back.f_code.co_name == "ask":
+            self.waits.append(seconds)
+        await super().sleep(seconds)
+
+
+def in_seconds(seconds: float) -> str:
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "least", "most"),
+    [
+        ({"Retry-After": "2"}, 2, 2),
+        ({"Retry-After": "in 30"}, 10, 30),
+        ({"Retry-After": "in -30"}, 0, 0),
+        ({"Retry-After": "soon"}, 1, 1),
+        ({"Retry-After": ""}, 1, 1),
+        ({"Retry-After": "-5"}, 1, 1),
+        ({"retry-after-ms": "junk", "Retry-After": "1"}, 1, 1),
+    ],
+)
+async def test_a_busy_server_is_waited_for_as_it_asks(
+    tmp_path: Path, headers: dict[str, str], least: float, most: float
+) -> None:
+    clock = Recording()
+
+    def script(request: Received) -> Reply | str:
+        if request.prompt.strip() == "Question 1" and box.prompts.count(request.prompt) == 1:
+            said = {name: in_seconds(float(v[3:])) if v.startswith("in ") else v for name, v in headers.items()}
+            return Reply(429, {"error": {"message": "busy"}}, headers=said)
+        return request.prompt.split()[-1]
+
+    write_suite(tmp_path, 1)
+    async with FakeServer(["m"], script) as box, opened_real(tmp_path, clock=clock) as app, working(app):
+        await assigned(app, box.url)
+        run = await finished(app, (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id)
+        record = await app.runs.attempt(run.id, 1)
+    (wait,) = clock.waits
+    assert least <= wait <= most
+    assert (run.passed, record.facts["retries"]) == (1, 1)
+
+
+async def test_a_crash_that_lm_studio_calls_a_bad_request_is_waited_for(tmp_path: Path) -> None:
+    def crash_once(request: Received) -> Reply | str:
+        if len(box.prompts) == 1:
+            return error_reply(400, "The model has crashed without additional information. (Exit code: 6)")
+        return request.prompt.split()[-1]
+
+    write_suite(tmp_path, 1)
+    async with FakeServer(["m"], crash_once) as box, opened_real(tmp_path) as app, working(app):
+        await assigned(app, box.url)
+        run = await finished(app, (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id)
+    assert (run.state, run.passed) == ("completed", 1)

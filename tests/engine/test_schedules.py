@@ -313,12 +313,16 @@ async def test_run_now_does_the_same_at_once_and_leaves_the_time_as_it_is(tmp_pa
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app)
-        assert (await app.schedules.run_now("again")).outcome == "started"
+        started = await app.schedules.run_now("again")
+        assert started.outcome == "started"
+        again = await app.schedules.run_now("again", everything=True)
+        assert (again.outcome, again.run_id) == ("skipped", started.run_id)
         await work_off(app)
         assert (await app.schedules.run_now(schedule.id)).outcome == "unchanged"
         forced = await app.schedules.run_now("again", everything=True)
         assert forced.notes == ("m on box, sums: nothing has changed, asked again all the same",)
         assert (await app.schedules.get("again")).due_at == schedule.due_at
+        assert [outcome for outcome, _ in await events(app, schedule)] == ["started", "started"]
 
 
 async def test_what_a_schedule_would_run_now_is_told_without_running_it(tmp_path: Path) -> None:

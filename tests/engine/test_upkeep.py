@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from tests.support.rooms import assigned, server, write_suite
 from tests.support.waiting import until
 from tests.support.work import URL, finished, right, working
 
+OLD = Path(__file__).parents[1] / "store" / "data" / "v0001.sql"
 OTHER = "http://127.0.0.1:2222"
 
 
@@ -211,6 +214,23 @@ async def test_an_old_run_that_is_asked_again_is_not_removed_meanwhile(tmp_path:
         await app.upkeep.look()
         await work_off(app)
         assert [(run.id, run.state) for run in await runs(app)] == [(run_id, "completed")]
+
+
+async def test_results_of_the_first_schema_are_summed_up_and_outlive_their_run(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / "llmbench.db")) as plain, plain:
+        plain.executescript(OLD.read_text(encoding="utf-8"))
+        plain.execute("update runs set finished_at = '2026-01-01T01:00:00.000Z'")
+        plain.execute("update attempts set finished_at = '2026-01-01T01:00:00.000Z'")
+    async with at(tmp_path, JumpingClock(), {}) as app:
+        _, days = await app.upkeep.history("m")
+        assert [(day.day, day.graded, day.passed) for day in days] == [("2026-01-01", 2, 1)]
+        suite = days[0].suite
+        await app.upkeep.look()
+        assert await runs(app) == []
+        assert await app.upkeep.history("m") == ("m", days)
+        assert await app.leaderboards.suites_with_results() == [suite]
 
 
 async def names(app: App) -> set[str]:

@@ -18,7 +18,7 @@ from mcp.types import CallToolResult, TextContent
 from llmbench_mcp.app import App, Doors, real_doors
 from llmbench_mcp.config import Settings, load_settings
 from llmbench_mcp.domain.hardware import Device, DeviceProcess
-from llmbench_mcp.domain.ports import DeviceReader
+from llmbench_mcp.domain.ports import Clock, DeviceReader
 from llmbench_mcp.server.build import BenchServer, build_server
 from llmbench_mcp.server.holder import AppHolder
 from llmbench_mcp.testing.fake_server import FakeServer, Received, Script
@@ -151,9 +151,10 @@ def right(request: Received) -> str | None:
     return str(2 * int(task[1])) if task else None
 
 
-def inside_doors(devices: DeviceReader | None = None) -> Doors:
-    """The real ones, but for a fixed device and no process started."""
-    return replace(real_doors(), devices=devices or FixedDevices(), spawns_executors=False)
+def inside_doors(devices: DeviceReader | None = None, clock: Clock | None = None) -> Doors:
+    """The real ones, but for a fixed device and no process started; streams are timed by the real clock."""
+    doors = real_doors()
+    return replace(doors, devices=devices or FixedDevices(), clock=clock or doors.clock, spawns_executors=False)
 
 
 @asynccontextmanager
@@ -164,11 +165,15 @@ async def open_bench(
     script: Script = right,
     api_key: str | None = None,
     devices: DeviceReader | None = None,
+    clock: Clock | None = None,
     **changes: Any,
 ) -> AsyncIterator[Bench]:
-    """A server with an executor working in this process, so that nothing is spawned."""
+    """A server with an executor working in this process, so that nothing is spawned.
+
+    A fast ``clock`` wants a long lease.
+    """
     async with FakeServer(models, script, api_key=api_key) as fake:
-        holder = AppHolder(settings_in(folder, **changes), inside_doors(devices))
+        holder = AppHolder(settings_in(folder, **changes), inside_doors(devices, clock))
         try:
             bench = Bench(holder, build_server(holder), fake)
             async with _working(await holder.get()):

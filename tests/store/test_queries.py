@@ -41,7 +41,7 @@ HOT = {
     "runs_unfinished": "runs_open",
     "run_cancel_requests": "runs_open",
     "jobs_open": "jobs_open",
-    "history_pace": "jobs_model",
+    "history_paces": "jobs_model",
     "leaderboard_tasks": "sqlite_autoindex_scores_1",
     "leaderboard_runs": "jobs_suite",
     "regrade_next": "attempts_regrade",

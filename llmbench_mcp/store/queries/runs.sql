@@ -50,7 +50,7 @@ order by j.created_at, j.position;
 -- name: job_get
 select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpoint_id, j.endpoint_name as endpoint,
        j.device, j.suite, j.sampling, j.state, j.reason, r.priority, j.planned, j.done, j.errors, j.passed, j.load_s,
-       j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note
+       j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note, j.manifest
 from jobs j join runs r on r.id = j.run_id where j.id = $1;
 
 -- name: run_failures
@@ -59,10 +59,12 @@ from job_failures f join jobs j on j.id = f.job_id
 where j.run_id = $1 and f.n > 0
 group by f.failure;
 
--- name: history_pace
-select avg(a.e2e_s) as mean_s
-from attempts a join jobs j on j.id = a.job_id
-where j.model_id = $1 and a.task_id = $2 and a.e2e_s is not null;
+-- name: history_paces
+select s.task_id, sum(s.e2e_sum) / sum(s.e2e_n) as mean_s
+from (select distinct suite, identity_key from jobs where model_id = $1) j
+join scores s on s.suite = j.suite and s.identity_key = j.identity_key
+where s.e2e_n > 0
+group by s.task_id;
 
 -- name: run_state
 update runs set state = $2, reason = $3 where id = $1 and state in ('queued', 'running', 'paused');

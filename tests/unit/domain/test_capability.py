@@ -48,7 +48,7 @@ def test_a_name_tells_only_what_is_plainly_in_it(name: str, told: tuple[str, ...
 
 def test_what_the_server_says_beats_what_the_name_tells() -> None:
     offered = OfferedModel("nomic-embed", capabilities=("completion", "tools", "reasoning", "odd"))
-    assert offered_capabilities(offered) == facts("server", "chat", "tools", "thinking")
+    assert offered_capabilities(offered) == facts("server", "chat", "tools", "reasoning")
     assert offered_capabilities(OfferedModel("nomic-embed", capabilities=("odd",))) == facts("name", "embedding")
 
 
@@ -68,9 +68,9 @@ def test_hand_beats_probe_beats_server_beats_name() -> None:
 
 
 def test_a_look_replaces_what_the_only_server_said_and_keeps_probes_and_hands() -> None:
-    known = (*facts("server", "chat", "tools"), *facts("probe", "vision"), *facts("hand", "thinking"))
-    assert present(renewed(known, facts("server", "chat"), alone=True)) == ("chat", "vision", "thinking")
-    assert present(renewed(known, facts("server", "chat"), alone=False)) == ("chat", "tools", "vision", "thinking")
+    known = (*facts("server", "chat", "tools"), *facts("probe", "vision"), *facts("hand", "reasoning"))
+    assert present(renewed(known, facts("server", "chat"), alone=True)) == ("chat", "vision", "reasoning")
+    assert present(renewed(known, facts("server", "chat"), alone=False)) == ("chat", "tools", "vision", "reasoning")
 
 
 def test_a_silent_server_takes_nothing_back() -> None:
