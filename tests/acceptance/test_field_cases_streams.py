@@ -77,7 +77,14 @@ SHAPES: dict[str, tuple[list[Step], dict[str, Any]]] = {
         {"text": "42", "reasoning": "hm so", "finish_reason": "stop"},
     ),
     "two calls whose pieces alternate": (
-        [tool(0, "", "f"), tool(1, '{"b"', "g"), tool(0, '{"a": 1}'), tool(1, ": 2}"), chunk(finish="tool_calls"), DONE],
+        [
+            tool(0, "", "f"),
+            tool(1, '{"b"', "g"),
+            tool(0, '{"a": 1}'),
+            tool(1, ": 2}"),
+            chunk(finish="tool_calls"),
+            DONE,
+        ],
         {
             "tool_calls": [{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {"b": 2}}],
             "finish_reason": "tool_calls",
