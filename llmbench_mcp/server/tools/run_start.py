@@ -14,7 +14,6 @@ from llmbench_mcp.server.arguments import Names
 from llmbench_mcp.server.present import MESSAGE_LIMIT, names, reply, shown
 from llmbench_mcp.server.results import Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, writes
-from llmbench_mcp.services.custom_tasks import custom_tasks as custom_tasks_of
 
 if TYPE_CHECKING:
     from llmbench_mcp.services.runs import RunPreview, Started
@@ -74,6 +73,8 @@ async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     """Start a benchmark run of models x suites x repeats. Returns a run_id at once; the work goes on by itself, also
     when you disconnect. Unknown names, unassigned models and silent servers are refused before it starts. Give an
     idempotency_key if you might repeat the call."""
+    from llmbench_mcp.services.custom_tasks import custom_tasks as custom_tasks_of
+
     sampling = Sampling(
         temperature=None if temperature < 0 else temperature,
         top_p=top_p or None,
