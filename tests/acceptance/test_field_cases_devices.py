@@ -21,7 +21,7 @@ from llmbench_mcp.testing.simulated_gpu import GB, SimulatedDevices, SimulatedGp
 from tests.mcp.bench import BenchClient, open_bench, right
 
 BIG, NEXT = StoredModel("big:30b", 20 * GB), StoredModel("next:14b", 9 * GB)
-FAST = {"lease_s": 1000.0, "release_wait_s": 2.0}
+FAST: dict[str, Any] = {"lease_s": 1000.0, "release_wait_s": 2.0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from tests.cli.conftest import Cli
 from tests.mcp.bench import BenchClient, open_bench
 from tests.support.rooms import write_suite
 
-LONG_LEASE = {"lease_s": 1000.0}
+LONG_LEASE: dict[str, Any] = {"lease_s": 1000.0}
 
 
 class Moody:
@@ -113,7 +113,7 @@ async def asked(reply: Reply) -> tuple[Asked, list[float]]:
     clock, task = ManualClock(), Task("own/q", "Question", {})
     async with FakeServer(script=script) as server, openai_at(server.url, clock) as backend:
         asker = Asker(backend, clock, Limits(20.0, 10.0))
-        attempt = PlannedAttempt("a", "run", "job", 1, task.id, "hash", 1)
+        attempt = PlannedAttempt("a", "run", "job", task.id, "hash", repeat=1, tries=0)
         return await asker.ask(attempt, task, ChatRequest("m", "Question")), clock.sleeps
 
 

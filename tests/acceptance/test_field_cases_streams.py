@@ -53,7 +53,7 @@ def line(**fields: Any) -> bytes:
     return json.dumps({"model": "m", "done": False} | fields, ensure_ascii=False).encode() + b"\n"
 
 
-SHAPES: dict[str, tuple[list[Step], dict[str, Any]]] = {
+SHAPES: dict[str, tuple[Sequence[Step], dict[str, Any]]] = {
     "a role and then nothing is no token": (
         [chunk("", role="assistant"), chunk(""), chunk("Yes"), FINISH, usage_chunk(5, 2), DONE],
         {"text": "Yes", "finish_reason": "stop", "usage": COUNTED},
@@ -96,7 +96,14 @@ SHAPES: dict[str, tuple[list[Step], dict[str, Any]]] = {
     ),
     "the limit of tokens": ([chunk("long"), chunk(finish="length"), DONE], {"text": "long", "finish_reason": "length"}),
 }
-NOTHING = {"text": "", "reasoning": "", "tool_calls": [], "finish_reason": None, "usage": None, "error": None}
+NOTHING: dict[str, Any] = {
+    "text": "",
+    "reasoning": "",
+    "tool_calls": [],
+    "finish_reason": None,
+    "usage": None,
+    "error": None,
+}
 
 
 @pytest.mark.parametrize("shape", SHAPES)

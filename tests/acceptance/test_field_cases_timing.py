@@ -12,7 +12,7 @@ from llmbench_mcp.testing.clocks import FastClock, ManualClock
 from llmbench_mcp.testing.fake_ollama import FakeOllama
 from llmbench_mcp.testing.fake_ollama_models import StoredModel
 from llmbench_mcp.testing.fake_server import FakeServer, Received
-from llmbench_mcp.testing.replies import DONE, Gate, Reply, Step, chunk, streamed, text_reply, usage_chunk
+from llmbench_mcp.testing.replies import DONE, Gate, Reply, chunk, streamed, text_reply, usage_chunk
 from tests.mcp.bench import BenchClient, open_bench, right
 from tests.support.rooms import write_suite
 

@@ -152,9 +152,7 @@ def right(request: Received) -> str | None:
     return str(2 * int(task[1])) if task else None
 
 
-def inside_doors(
-    devices: DeviceReader | None = None, clock: Clock | None = None, stamps: Clock | None = None
-) -> Doors:
+def inside_doors(devices: DeviceReader | None = None, clock: Clock | None = None, stamps: Clock | None = None) -> Doors:
     """The real ones, but for a fixed device and no process started; ``stamps`` is the clock that times streams."""
     doors = real_doors()
     backends = EntryPointBackends(clock=stamps) if stamps else doors.backends
