@@ -29,7 +29,9 @@ class JobRow(Result):
     passed: int
     step: str | None = None
     untrusted_reason: str | None = None
-    details: Details | None = Field(default=None, description="id, device, load_s, residency, energy_j, client_bound, interrupted")
+    details: Details | None = Field(
+        default=None, description="id, device, load_s, residency, energy_j, client_bound, interrupted"
+    )
 
 
 class RunStatus(Page):
