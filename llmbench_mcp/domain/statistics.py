@@ -26,7 +26,7 @@ def clustered_interval(rates: Sequence[float], trials: Sequence[int]) -> tuple[f
     """95 % interval of the mean of per-task rates, each over that many attempts; (0, 1) for no tasks.
 
     Attempts at one task are alike, so tasks are clusters: the variance is the clustered one of Miller 2024
-    (arXiv:2411.00640, section 2.2), and the interval is Wilson's on the number of independent attempts that would have
+    (arXiv:2411.00640), and the interval is Wilson's on the number of independent attempts that would have
     that variance, corrected for few clusters by Student's t (Korn and Graubard 1998; Dean and Pagano 2015). That number
     is at least the tasks and at most the attempts. With one attempt per task it is Wilson's interval itself.
     """

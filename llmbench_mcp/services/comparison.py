@@ -129,7 +129,7 @@ def _notes(side: _Side, row: Row) -> list[str]:
     if others:
         sampling = ", ".join(f"{name} {value}" for name, value in row.manifest["sampling"].items() if value is not None)
         notes.append(
-            f"{one_line(side.key, 80)} has {others} more groups of results (other endpoint, sampling or weights); "
+            f"{one_line(side.key, 80)} has other results left aside here (endpoint, sampling or weights: {others}); "
             f"taken: {row.endpoint}, {sampling}"
         )
     return notes
