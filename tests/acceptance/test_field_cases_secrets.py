@@ -40,10 +40,10 @@ TRACE = "; ".join(
 
 
 class Blabbing(FakeServer):
-    """Lists its model; what it is asked it refuses or repeats, with all it was told, the key above all."""
+    """Lists its model, and one that is named after the key; what it is asked it refuses or repeats, with all it was told, the key above all."""
 
     def __init__(self) -> None:
-        super().__init__(["m"])
+        super().__init__(["m", f"m-{KEY}"])
         self.shut = False
         self.repeats = False
         self.arguments: list[str] = []
