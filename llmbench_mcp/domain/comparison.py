@@ -51,6 +51,11 @@ class Comparison:
         return self.rate_a - self.rate_b
 
     @property
+    def test(self) -> str:
+        """Which test ``p`` is of."""
+        return "exact McNemar" if self.mcnemar else "paired randomisation"
+
+    @property
     def verdict(self) -> Verdict:
         """Who is better, or that nobody can tell."""
         if self.p >= SIGNIFICANCE:

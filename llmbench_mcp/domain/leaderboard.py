@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import operator
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -181,9 +183,10 @@ def _ranges(entries: Sequence[Entry], rank_by: RankBy) -> list[Entry]:
     """Every pair compared: who is better than how many, and worse than how many."""
     better = [0] * len(entries)
     worse = [0] * len(entries)
-    seen = [_seen(entry, rank_by) for entry in entries]
+    seen = [[_value(entry, rank_by)] for entry in entries] if rank_by in _FIGURES else _by_task(entries, rank_by)
     for one, other in itertools.combinations(range(len(entries)), 2):
-        sign = _told_apart(seen[one], seen[other], SIGNIFICANCE / (len(entries) - 1))
+        level = 1.0 if rank_by in _FIGURES else SIGNIFICANCE / (len(entries) - 1)
+        sign = _told_apart(seen[one], seen[other], level)
         if sign:
             ahead, behind = (one, other) if sign > 0 else (other, one)
             worse[behind] += 1
@@ -193,28 +196,34 @@ def _ranges(entries: Sequence[Entry], rank_by: RankBy) -> list[Entry]:
     ]
 
 
-_Seen = float | Mapping[str, float]
-"""What two entries are compared by: a figure, or weighted results by task."""
+_FIGURES = ("speed", "efficiency")
+"""Ranked by as measured: two that differ at all are told apart."""
+_Results = list[float | None]
 
 
-def _seen(entry: Entry, rank_by: RankBy) -> _Seen:
-    if rank_by in ("speed", "efficiency"):
-        return _value(entry, rank_by) or 0.0
-    graded = [task for task in entry.row.tasks if task.graded]
-    if rank_by == "pass_rate":
-        return {task.task_id: task.pass_rate for task in graded}
-    return {task.task_id: task.score * task.weight for task in graded}
+def _by_task(entries: Sequence[Entry], rank_by: RankBy) -> list[_Results]:
+    """Weighted results in the same order of tasks for all; None where a task was not graded."""
+    order = {task.task_id: None for entry in entries for task in entry.row.tasks}
+    found = []
+    for entry in entries:
+        graded = {
+            task.task_id: task.pass_rate if rank_by == "pass_rate" else task.score * task.weight
+            for task in entry.row.tasks
+            if task.graded
+        }
+        found.append([graded.get(task) for task in order])
+    return found
 
 
-def _told_apart(one: _Seen, other: _Seen, level: float) -> int:
+def _told_apart(one: _Results, other: _Results, level: float) -> int:
     """1: the first is better; -1: the second; 0: not told apart on the tasks both have."""
-    if isinstance(one, float) or isinstance(other, float):
-        return (one > other) - (one < other)  # type: ignore[operator]  # both are figures
-    differences = [value - other[task] for task, value in one.items() if task in other]
-    total = sum(differences)
-    if not total or sign_flip_p(differences) >= level:
+    differences = [x - y for x, y in zip(one, other, strict=True) if x is not None and y is not None and x != y]
+    total = math.fsum(differences)
+    # Within one standard deviation of the flipped signs p is far above any level: most pairs end here.
+    within = level < 1 and total * total <= math.fsum(map(operator.mul, differences, differences))
+    if within or (level < 1 and sign_flip_p(differences) >= level):
         return 0
-    return 1 if total > 0 else -1
+    return (total > 0) - (total < 0)
 
 
 def _value(entry: Entry, rank_by: RankBy) -> float | None:

@@ -12,9 +12,11 @@ _GRID = 27_720
 """Differences are counted in these parts: exact for rates over up to 12 attempts."""
 _FEW_VALUES = 4
 _FEW_TASKS = 10
+_MANY_TASKS = 30
 _DISTRIBUTIONS = 4_096
 
 
+@lru_cache(_DISTRIBUTIONS)
 def mcnemar_exact(first_only: int, second_only: int) -> float:
     """Exact two-sided p of McNemar's test: the binomial one on the pairs that differ; 1 where none does."""
     differ = first_only + second_only
@@ -26,15 +28,18 @@ def sign_flip_p(differences: Sequence[float]) -> float:
     """Two-sided p of the paired randomisation test (Fisher 1935): were all signs of the differences chance?
 
     Where every difference is of one size, as with one attempt per task, it is McNemar's exact test. It is exact up to
-    10 tasks that differ or 4 sizes of difference; beyond, the flipped sum is taken as normal.
+    10 tasks that differ, and up to 30 with 4 sizes of difference; beyond, the flipped sum is taken as normal.
     """
-    parts = [round(difference * _GRID) for difference in differences]
-    sizes = sorted(abs(part) for part in parts if part)
+    parts: Sequence[float] = [difference for difference in differences if difference]
+    if len(set(map(abs, parts))) > 1:
+        parts = [part for part in (round(part * _GRID) for part in parts) if part]
+    sizes = sorted(map(abs, parts))
     kinds = len(set(sizes))
     if kinds <= 1:
-        return mcnemar_exact(sum(part > 0 for part in parts), sum(part < 0 for part in parts))
+        ahead = sum(part > 0 for part in parts)
+        return mcnemar_exact(ahead, len(parts) - ahead)
     total = abs(sum(parts))
-    if kinds <= _FEW_VALUES or len(sizes) <= _FEW_TASKS:
+    if len(sizes) <= (_MANY_TASKS if kinds <= _FEW_VALUES else _FEW_TASKS):
         return _flipped(tuple(sizes), total)
     return math.erfc(total / math.sqrt(2 * sum(size * size for size in sizes)))
 

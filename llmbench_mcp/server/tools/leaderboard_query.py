@@ -25,13 +25,13 @@ class EntryRow(Result):
     quantisation: str | None = None
     endpoint: str
     device: str
-    score: float | None = Field(default=None, description="weighted, 0..1")
+    score: float | None = None
     pass_rate: float | None = None
     interval_low: float = Field(description="of pass_rate, 95 %")
     interval_high: float
-    coverage: float = Field(description="share of tasks graded")
+    coverage: float = Field(description="share of tasks")
     errors: int
-    decode_tps: float | None = Field(default=None, description="median")
+    decode_tps: float | None = None
     ttft_p50_ms: float | None = None
     latency_p50_ms: float | None = None
     runs: int
@@ -39,8 +39,7 @@ class EntryRow(Result):
     note: str | None = None
     details: Details | None = Field(
         default=None,
-        description="tasks_graded, k, pass_at_k, pass_hat_k (all of k), left_out, prefill_tps, energy_j, joules_per_token, backend, server_version, context_tokens, "
-        "temperature, top_p, seed",
+        description="pass_at_k, pass_hat_k (all of k), energy, server, sampling",
     )
 
 
@@ -52,15 +51,15 @@ class LeaderboardPage(Page):
     tasks_in_suite: int
     rank_by: str
     entries: list[EntryRow]
-    suites_with_results: list[str] | None = Field(default=None, description="when this one has none")
+    suites_with_results: list[str] | None = Field(default=None, description="if this has none")
 
 
 async def leaderboard_query(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
     suite: Annotated[str, Field(description="from suite_list")],
-    rank_by: Annotated[RankBy, Field(description="speed: decode_tps; efficiency: joules_per_token")] = "score",
+    rank_by: Annotated[RankBy, Field(description="efficiency: tokens per joule")] = "score",
     model: Annotated[str, Field(description="part of the name")] = "",
-    exclude_non_logic: Annotated[bool, Field(description="leave out format errors, refusals, empty answers")] = False,
+    exclude_non_logic: Annotated[bool, Field(description="without format errors, refusals, empty answers")] = False,
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",
@@ -146,4 +145,4 @@ def _details(entry: Entry) -> Details:
     }
 
 
-TOOL = ToolSpec(leaderboard_query, "Query the leaderboard", reads())
+TOOL = ToolSpec(leaderboard_query, "Leaderboard", reads())

@@ -7,7 +7,7 @@ from typing import Annotated
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from llmbench_mcp.domain.comparison import Comparison, Item
+from llmbench_mcp.domain.comparison import Item
 from llmbench_mcp.domain.leaderboard import Row
 from llmbench_mcp.server.arguments import Cursor, Limit
 from llmbench_mcp.server.present import MESSAGE_LIMIT, Cut, decode_cursor, reply, shown
@@ -19,7 +19,7 @@ class ItemRow(Result):
     """A task where the two differ."""
 
     task: str
-    a: float = Field(description="pass rate")
+    a: float
     b: float
 
 
@@ -29,12 +29,12 @@ class ComparisonPage(Page):
     a: str = Field(description="model@endpoint; untrusted")
     b: str
     verdict: str = Field(description="tie, a or b")
-    p: float = Field(description="two-sided")
+    p: float = Field(description="exact, two-sided")
     test: str
-    difference: float = Field(description="pass rate of a minus b")
+    difference: float = Field(description="pass rate a - b")
     interval_low: float = Field(description="95 %")
     interval_high: float
-    a_only: int = Field(description="tasks a passes, b not")
+    a_only: int = Field(description="tasks a alone passes")
     b_only: int
     both: int
     neither: int
@@ -44,16 +44,16 @@ class ComparisonPage(Page):
     remarks: list[str] | None = None
 
 
-async def model_compare(  # noqa: PLR0913 - the arguments are the tool's schema
+async def model_compare(
     ctx: Call,
-    a: Annotated[str, Field(description="model (name, name@endpoint) or run id (run_id:model of several)")],
+    a: Annotated[str, Field(description="model, model@endpoint, run_id or run_id:model")],
     b: Annotated[str, Field(description="like a")],
     suite: str,
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, ComparisonPage]:
-    """Compare two models, or two runs, on the tasks of a suite that both answered: which is better, and how sure. A tie
-    means the data cannot tell. Refuses what was asked differently and names the field."""
+    """Compare two models, or two runs, on the tasks of a suite that both answered: which is better, how sure, where
+    they differ. A tie: the data cannot tell. What was asked differently is refused."""
     query = ("comparison", a, b, suite)
     offset = decode_cursor(cursor, query)
     app = await app_of(ctx)
@@ -66,7 +66,7 @@ async def model_compare(  # noqa: PLR0913 - the arguments are the tool's schema
             b=_label(found.b),
             verdict=found.verdict,
             p=found.p,
-            test=_test(found),
+            test=found.test,
             difference=found.difference,
             interval_low=found.interval[0],
             interval_high=found.interval[1],
@@ -91,8 +91,4 @@ def _label(row: Row) -> str:
     return shown(f"{row.model}@{row.endpoint}")
 
 
-def _test(found: Comparison) -> str:
-    return "exact McNemar" if found.mcnemar else "paired randomisation"
-
-
-TOOL = ToolSpec(model_compare, "Compare two models or runs", reads())
+TOOL = ToolSpec(model_compare, "Compare two", reads())
