@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmbench_validators import show, wire
+from llmbench_validators.runner import carry_out
 from llmbench_validators.session import CandidateFailed, Reply
 from llmbench_validators.types import ValidationSpecError
 
@@ -53,7 +54,7 @@ class Proxy:
     def __init__(self, name: str, call: Call) -> None:
         self._name = name
         self._call = call
-        self._last: tuple[Any, Any, Reply] | None = None
+        self._last: tuple[Any, Any, Reply] | None = None  # the arguments encoded, as they were before the call
         self.fault: Failure | None = None
 
     def forget(self) -> None:
@@ -66,7 +67,7 @@ class Proxy:
             return ""
         args, kwargs, reply = self._last
         happened = reply.text if reply.word else f"returned {show.value(reply.value)}"
-        return f"{show.call(self._name, args, kwargs)} {happened}"
+        return f"{show.call(self._name, wire.decode(args), wire.decode(kwargs))} {happened}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the candidate; its value, or its exception as the builtin type it derives from."""
@@ -76,17 +77,21 @@ class Proxy:
             raise ValidationSpecError(
                 f"test_code passes a {exc} object to the function; only plain data reaches the sandbox"
             ) from exc
-        reply = self._carried_out(*sent)
-        self._last = args, kwargs, reply
+        reply = self._made(sent, (list(args), kwargs))
+        self._last = *sent, reply
         if reply.raised is not None:
             raise _rebuilt(reply)
         if reply.word is not None:
             raise self._stopped(Failure(reply.word, self.last()))
         return reply.value
 
-    def _carried_out(self, args: Any, kwargs: Any) -> Reply:
+    def _made(self, sent: tuple[Any, Any], own: tuple[Any, Any]) -> Reply:
+        """Make the call, and do to the tests' ``own`` objects what it did to the copies it was sent."""
         try:
-            return self._call(args, kwargs)
+            reply = self._call(*sent)
+            if reply.changes:
+                carry_out(own, reply)
+            return reply
         except CandidateFailed as exc:
             raise self._stopped(Failure(exc.word, exc.text, fatal=True)) from None
 

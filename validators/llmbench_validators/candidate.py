@@ -16,7 +16,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from llmbench_validators import wire
+from llmbench_validators import arguments, wire
 
 reset_signal = _signal.signal
 """The call itself: the wrapper of the ``signal`` module touches many pages, each of which a fork has to copy."""
@@ -53,17 +53,19 @@ def serve(channel: int) -> None:
     """Load the code of the first request, then answer calls until the channel closes. Never returns.
 
     ``channel`` is a descriptor. Requests come from the trusted side (``code``, ``function``, ``imports``, then and
-    later ``calls``: a list of arguments and keyword arguments); every call gets a reply of its own.
+    later ``calls``: a list of arguments and keyword arguments); every call gets a reply of its own. With ``watched``
+    in the first request the replies tell what the calls did to their arguments, see :mod:`arguments`.
     """
     try:
         request = wire.receive_trusted(channel)
         function = _load(channel, request)
+        answer = _watched_answer if request.get("watched") else _answer
         while function is not None:
             if "times" in request:
                 _send(channel, _repeated(function, request["calls"], request["times"]))
             else:
                 for args, kwargs in request["calls"]:
-                    _answer(channel, function, args, kwargs)
+                    answer(channel, function, args, kwargs)
             request = wire.receive_trusted(channel)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
@@ -185,9 +187,22 @@ def _answer(channel: int, function: Callable[..., Any], args: Any, kwargs: Any) 
     _send(channel, _reply(function, args, kwargs))
 
 
+def _watched_answer(channel: int, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    given = wire.decode(args), wire.decode(kwargs)
+    watched = arguments.Watched(given)
+    reply = _called(function, *given)
+    if changes := watched.changes():
+        reply["changes"] = changes
+    _send(channel, reply)
+
+
 def _reply(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
+    return _called(function, wire.decode(args), wire.decode(kwargs))
+
+
+def _called(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
     try:
-        value = function(*wire.decode(args), **wire.decode(kwargs))
+        value = function(*args, **kwargs)
         if isinstance(value, types.CoroutineType):
             import asyncio  # would make every fork slower, and is rarely needed
 

@@ -17,6 +17,7 @@ from llmbench_validators import (
     scoring,
     show,
     syntax,
+    test_reading,
 )
 from llmbench_validators.coding_spec import CodingSpec, Test
 from llmbench_validators.types import Completion, Stage, Verdict
@@ -91,11 +92,18 @@ def _job(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> dict[str,
         "imports": list(task.imports),
         "setup": task.setup_code,
         "mode": task.comparison,
+        "compare": task.compare,
+        "watched": _watched(task),
         "timeout_s": task.timeout_s,
         "memory_mb": task.memory_mb,
         "stages": stages,
         "reference": task.reference,
     }
+
+
+def _watched(task: CodingSpec) -> bool:
+    """Whether what the function does to its arguments can matter."""
+    return task.compare == "argument" or test_reading.holds_arguments(task.test_code, task.function)
 
 
 def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[str, Any], level: str) -> Verdict:

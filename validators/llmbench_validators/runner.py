@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from llmbench_validators import arguments, wire
 from llmbench_validators.session import Candidate, CandidateFailed, Reply, Zygote
 
 Call = tuple[Any, Any]
@@ -25,7 +26,7 @@ class Unforeseen(BaseException):
 class Runner:
     """Calls the function of ``job`` (``code``, ``function``, ``imports``, ``timeout_s``, ``memory_mb``).
 
-    ``stages`` bounds the processor time of one process: that many stages and the loading of the code.
+    With ``watched`` in the job its replies tell what the calls did to their arguments. ``stages`` bounds the processor time of one process: that many stages and the loading of the code.
     With ``careful`` in the job not even the compiler meets the code outside the sandbox.
     """
 
@@ -66,7 +67,12 @@ class Runner:
         candidate = Candidate(self._zygote, (job["memory_mb"] << 20, self._cpu_seconds), self._parent)
         candidate.limit(job["timeout_s"])
         imports = [code for line in job["imports"] if (code := _compiled_import(line)) is not None]
-        program = {"code": self._code or job["code"], "function": job["function"], "imports": imports}
+        program = {
+            "code": self._code or job["code"],
+            "function": job["function"],
+            "imports": imports,
+            "watched": bool(job.get("watched")),
+        }
         with ExitStack() as unless_loaded:
             unless_loaded.callback(candidate.end)
             try:
@@ -103,6 +109,17 @@ class Runner:
         candidate, self._candidate = self._candidate, None
         if candidate is not None:
             candidate.end()
+
+
+def carry_out(value: Any, reply: Reply) -> None:
+    """Put what a call did to its arguments into ``value``, the pair of arguments and keyword arguments.
+
+    Raises CandidateFailed for what no honest process tells.
+    """
+    try:
+        arguments.apply(value, reply.changes or ())
+    except wire.Malformed:
+        raise CandidateFailed("cheating", "wrote to the result channel") from None
 
 
 def _compiled(code: str) -> types.CodeType | None:

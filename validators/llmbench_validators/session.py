@@ -40,7 +40,8 @@ class CandidateFailed(Exception):
 class Reply:
     """What one call came to: a value, or a failure word with a short text.
 
-    ``raised`` and ``kin`` name the exception and the nearest builtin it derives from.
+    ``raised`` and ``kin`` name the exception and the nearest builtin it derives from. ``changes`` is what the call did
+    to its arguments, as told and unchecked, see :mod:`llmbench_validators.arguments`.
     """
 
     value: Any = None
@@ -48,6 +49,7 @@ class Reply:
     text: str = ""
     raised: str | None = None
     kin: str = "Exception"
+    changes: Any = None
 
 
 class Ended(NamedTuple):
@@ -185,7 +187,7 @@ class Candidate:
         self._clock = Clock(self.pid, seconds, fresh=self._clock is None)
 
     def load(self, program: dict[str, Any], calls: list[tuple[Any, Any]]) -> None:
-        """Run ``program`` (``code``: text or compiled, ``function``, ``imports``: compiled), then ``calls``.
+        """Run ``program`` (``code``: text or compiled, ``function``, ``imports``: compiled, ``watched``), then ``calls``.
 
         Returns once the code is loaded. Raises CandidateFailed.
         """
@@ -213,7 +215,7 @@ class Candidate:
         self.owes -= 1
         if "value" in reply:
             try:
-                return Reply(value=wire.decode(reply["value"]))
+                return Reply(value=wire.decode(reply["value"]), changes=reply.get("changes"))
             except (wire.Malformed, RecursionError) as exc:
                 raise self._forged() from exc
         if "odd" in reply:
@@ -336,6 +338,7 @@ def _raised(reply: dict[str, Any]) -> Reply:
         text=f"raised {name}: {text}" if text else f"raised {name}",
         raised=name,
         kin=_text(reply, "kin"),
+        changes=reply.get("changes"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 MAX_LENGTH = 160
 MAX_LINE = 600
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")  # differs from run to run
 _repr = reprlib.Repr()
 _repr.maxlist = _repr.maxtuple = _repr.maxset = _repr.maxfrozenset = _repr.maxdict = 20
 _repr.maxstring = _repr.maxother = _repr.maxlong = 120
@@ -17,7 +19,7 @@ _repr.maxstring = _repr.maxother = _repr.maxlong = 120
 def value(thing: Any) -> str:
     """``repr`` cut to MAX_LENGTH characters, at a cost that does not grow with the value."""
     try:
-        return cut(_repr.repr(thing))
+        return cut(_ADDRESS.sub("", _repr.repr(thing)))
     except ValueError:  # an int of more digits than Python converts
         return f"a {type(thing).__name__} too long to show"
 
