@@ -9,6 +9,7 @@ import ast
 import builtins
 import functools
 import random
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,7 +76,8 @@ class Proxy:
             sent = wire.encode(list(args)), wire.encode(kwargs)
         except wire.NotPlain as exc:
             raise ValidationSpecError(
-                f"test_code passes a {exc} object to the function; only plain data reaches the sandbox"
+                f"test_code passes a {exc} object to the function; only plain data reaches the sandbox, unless the "
+                "block has trust: weak or a reference_solution that shows the need"
             ) from exc
         reply = self._made(sent, (list(args), kwargs))
         self._last = *sent, reply
@@ -122,7 +124,8 @@ def run(test_code: str, setup_code: str, function: str, proxy: Proxy, *, is_asyn
     Raises ValidationSpecError when the tests themselves are at fault.
     """
     steps = _steps(test_code, function)
-    names: dict[str, Any] = {"__name__": "tests"}
+    module = sys.modules["tests"] = types.ModuleType("tests")  # dataclasses look for theirs there
+    names = vars(module)
     random.seed(0)
     _prepare(setup_code, names)
     names[function] = names["candidate"] = _awaitable(proxy) if is_async else proxy
@@ -214,14 +217,24 @@ def _compiled(source: str) -> types.CodeType:
         raise ValidationSpecError(f"setup_code is no Python: {exc}") from exc
 
 
+def statements(test_code: str, function: str) -> list[tuple[str, bool]]:
+    """The code's statements in order, and which of them are tests. Raises ValidationSpecError when it is no Python."""
+    return [(ast.unparse(node), _is_test(node, function)) for node in _body(test_code)[0]]
+
+
 @functools.lru_cache(maxsize=256)
 def _steps(test_code: str, function: str) -> tuple[_Step, ...]:
+    body, lines = _body(test_code)
+    return tuple(_step(node, function, lines) for node in body)
+
+
+def _body(test_code: str) -> tuple[list[ast.stmt], tuple[str, ...]]:
+    """The statements, with the call of ``check`` that benchmarks leave out, and the lines they stand on."""
     body = _parsed(test_code)
     if _defines_check(body) and not any(_calls_check(node) for node in body):
         test_code += f"\n{_CHECK}(candidate)\n"
         body = _parsed(test_code)
-    lines = tuple(test_code.split("\n"))
-    return tuple(_step(node, function, lines) for node in body)
+    return body, tuple(test_code.split("\n"))
 
 
 def _parsed(test_code: str) -> list[ast.stmt]:

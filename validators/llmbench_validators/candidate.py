@@ -100,11 +100,11 @@ def _load(channel: int, request: dict[str, Any]) -> Callable[..., Any] | None:
         _run_imports(request["imports"], module.__dict__)
         exec(code, module.__dict__)  # noqa: S102 - running the answer is this process's only purpose
     except BaseException as exc:  # noqa: BLE001 - the top of an untrusted program; everything is reported
-        if not _survivable(exc) or _find(module, request["function"]) is None:
+        if not _survivable(exc) or find(module, request["function"]) is None:
             _fail(channel, _word(exc, importing=True), exc)
             return None
         note = type(exc).__name__
-    function = _find(module, request["function"])
+    function = find(module, request["function"])
     if function is None:
         name = request["function"]
         _send(channel, {"failed": "missing_function", "text": f"the code defines no function {name}"})
@@ -132,7 +132,8 @@ def _survivable(exc: BaseException) -> bool:
     return isinstance(exc, SystemExit) or _word(exc, importing=True) in {"runtime_error", "import_error"}
 
 
-def _find(module: types.ModuleType, name: str) -> Callable[..., Any] | None:
+def find(module: types.ModuleType, name: str) -> Callable[..., Any] | None:
+    """The function of that name, or the method of the one class that has it."""
     found: Callable[..., Any] | None = module.__dict__.get(name)
     if callable(found):
         return found

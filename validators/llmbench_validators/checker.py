@@ -224,7 +224,7 @@ def _wanted(job: dict[str, Any], reply: Reply, args: Any) -> Reply:
     """The reply with the value that is compared: what was returned, or the first argument as it is after the call."""
     if job.get("compare") != "argument" or reply.word is not None:
         return reply
-    given = wire.decode(args), {}
+    given: tuple[list[Any], dict[str, Any]] = wire.decode(args), {}
     carry_out(given, reply)
     return replace(reply, value=given[0][0] if given[0] else None)
 

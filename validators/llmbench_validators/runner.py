@@ -26,7 +26,8 @@ class Unforeseen(BaseException):
 class Runner:
     """Calls the function of ``job`` (``code``, ``function``, ``imports``, ``timeout_s``, ``memory_mb``).
 
-    With ``watched`` in the job its replies tell what the calls did to their arguments. ``stages`` bounds the processor time of one process: that many stages and the loading of the code.
+    ``stages`` bounds the processor time of one process: that many stages and the loading of the code.
+    With ``watched`` in the job the replies tell what the calls did to their arguments.
     With ``careful`` in the job not even the compiler meets the code outside the sandbox.
     """
 

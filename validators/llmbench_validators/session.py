@@ -187,9 +187,10 @@ class Candidate:
         self._clock = Clock(self.pid, seconds, fresh=self._clock is None)
 
     def load(self, program: dict[str, Any], calls: list[tuple[Any, Any]]) -> None:
-        """Run ``program`` (``code``: text or compiled, ``function``, ``imports``: compiled, ``watched``), then ``calls``.
+        """Run ``program``, then ``calls``.
 
-        Returns once the code is loaded. Raises CandidateFailed.
+        program: ``code`` (text or compiled), ``function``, ``imports`` (compiled), ``watched``. Returns once the
+        code is loaded. Raises CandidateFailed.
         """
         self._send({**program, "calls": calls})
         self.owes = len(calls)

@@ -29,13 +29,14 @@ def holds_arguments(code: str, function: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def passes_code(code: str, setup: str, function: str) -> bool:
-    """Whether the tests call the function with a function or class, which is no plain data."""
+    """Whether the tests call the function with a function, a class or an object of a class: no plain data."""
     tree = _tree(code)
     own = _names_of(tree, function)
     body = [*tree.body, *_tree(setup).body]
     made = {node.name for node in body if isinstance(node, _SCOPES)} - own
     code_names = made | (_BUILTIN_CODE - {*_bound(tree), *_bound(_tree(setup))})
-    return any(_is_code(argument, code_names) for call in _calls(tree, own) for argument in _arguments(call))
+    objects = code_names | _objects([tree, _tree(setup)])
+    return any(_is_code(argument, objects) for call in _calls(tree, own) for argument in _arguments(call))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -85,7 +86,22 @@ def _fresh(node: ast.expr) -> bool:
 def _is_code(node: ast.expr, names: set[str]) -> bool:
     if isinstance(node, ast.List | ast.Tuple):
         return any(_is_code(part, names) for part in node.elts)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and f"{node.func.id}()" in names
     return node.id in names if isinstance(node, ast.Name) else isinstance(node, ast.Lambda)
+
+
+def _objects(trees: list[ast.Module]) -> set[str]:
+    """Variables that hold objects of the tests' own classes, and ``Class()`` for each of those classes."""
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    made = {f"{node.name}()" for node in nodes if isinstance(node, ast.ClassDef) and _is_opaque(node)}
+    assigned = [node for node in nodes if isinstance(node, ast.Assign) and _is_code(node.value, made)]
+    return made | {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
+
+
+def _is_opaque(node: ast.ClassDef) -> bool:
+    """Whether its objects are no plain data, as those of a class that derives from a list would be."""
+    return all(isinstance(base, ast.Name) and base.id == "object" for base in node.bases)
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
