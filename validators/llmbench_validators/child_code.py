@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 from importlib import resources
 
+LOAD_S = 10.0
+"""Seconds it may take such code to load, of which an answer has no part."""
+
 _MAKE = """import sys, types
 def _made(name, text):
     module = sys.modules[name] = types.ModuleType(name)

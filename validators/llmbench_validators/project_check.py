@@ -2,6 +2,7 @@
 
 job: ``replies`` = list of ``[args, kwargs]``, ``patience`` = after how many timeouts the others are not tried, and
 ``code``, ``function``, ``imports``, ``timeout_s``, ``memory_mb``.
+``load_s`` is the time the code, which is our own, has to load.
 outcome: ``{replies: [[word, text, value]]}``; ``word`` None means that ``value`` was returned.
 """
 
@@ -35,6 +36,8 @@ def _reply(job: dict[str, Any], call: Any, zygote: WarmZygote, parent: socket.so
     args, kwargs = call
     runner = Runner(job, zygote, parent, 1)
     try:
+        runner.ready()
+        runner.begin_stage()  # the time it took to load, which is our own code's, is not the answer's
         reply = runner.call(wire.encode(args), wire.encode(kwargs))
     except CandidateFailed as exc:
         return [exc.word, exc.text, None]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from llmbench_validators import child_code, project_tests, sandbox, show
 
 TRUST = "trust: weak (the tests ran in the same process as the answer)"
-_STRETCH, _START_S, _OVERHEAD_S = 4.0, 2.0, 60.0
+_STRETCH, _START_S, _OVERHEAD_S = 4.0, 2.0 + 4.0 * child_code.LOAD_S, 60.0
 WORDS = frozenset(
     {
         *("wrong_answer", "runtime_error", "timeout", "memory_limit", "cheating", "blocked", "output_limit"),
@@ -95,6 +95,7 @@ def _batch(works: Sequence[Work], limits: Limits) -> tuple[list[Reply], str]:
         "timeout_s": limits.timeout_s,
         "memory_mb": limits.memory_mb,
         "patience": limits.patience,
+        "load_s": child_code.LOAD_S,
         "replies": [[[_request(work, nonce)], {}] for work, nonce in zip(works, nonces, strict=True)],
     }
     seconds = len(works) * (limits.timeout_s * _STRETCH + _START_S) + _OVERHEAD_S

@@ -27,7 +27,8 @@ class Runner:
     """Calls the function of ``job`` (``code``, ``function``, ``imports``, ``timeout_s``, ``memory_mb``).
 
     ``stages`` bounds the processor time of one process: that many stages and the loading of the code.
-    With ``watched`` in the job the replies tell what the calls did to their arguments.
+    ``load_s`` is the least time the code has to load. With ``watched`` in the job the replies tell what calls do to
+    their arguments.
     With ``careful`` in the job not even the compiler meets the code outside the sandbox.
     """
 
@@ -66,7 +67,7 @@ class Runner:
     def _started(self) -> Candidate:
         job = self._job
         candidate = Candidate(self._zygote, (job["memory_mb"] << 20, self._cpu_seconds), self._parent)
-        candidate.limit(job["timeout_s"])
+        candidate.limit(max(job["timeout_s"], job.get("load_s", 0.0)))
         imports = [code for line in job["imports"] if (code := _compiled_import(line)) is not None]
         program = {
             "code": self._code or job["code"],

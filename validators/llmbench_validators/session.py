@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from llmbench_validators import folders, launch, wire, zygote
+from llmbench_validators import folders, launch, show, wire, zygote
 from llmbench_validators.types import SandboxFault
 
 _START_S = 60.0
@@ -345,4 +345,4 @@ def _raised(reply: dict[str, Any]) -> Reply:
 
 def _text(reply: dict[str, Any], key: str) -> str:
     value = reply.get(key, "")
-    return value[:300] if isinstance(value, str) else ""
+    return show.steady(value[:300]) if isinstance(value, str) else ""

@@ -53,9 +53,10 @@ def run(task: CodingSpec, code: str) -> Weak:
         "timeout_s": task.timeout_s,
         "memory_mb": task.memory_mb,
         "patience": 1,
+        "load_s": child_code.LOAD_S,
         "replies": [[[_request(task, code, nonce)], {}]],
     }
-    outcome, level = sandbox.run(job, task.timeout_s * _STRETCH + _OVERHEAD_S)
+    outcome, level = sandbox.run(job, (task.timeout_s + child_code.LOAD_S) * _STRETCH + _OVERHEAD_S)
     reply = project_run.read_reply(outcome["replies"][0], nonce)
     if reply.word is not None:
         return Weak(Stage(0, total), reply.word, (_line(1, total, reply.text or reply.word),), level)
