@@ -18,7 +18,7 @@ from llmbench_validators import (
     scoring,
     show,
     syntax,
-    test_reading,
+    tests_syntax,
     trust,
     weak_run,
 )
@@ -139,7 +139,7 @@ def _job(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> dict[str,
 
 def _watched(task: CodingSpec) -> bool:
     """Whether what the function does to its arguments can matter."""
-    return task.compare == "argument" or test_reading.holds_arguments(task.test_code, task.function)
+    return task.compare == "argument" or tests_syntax.holds_arguments(task.test_code, task.function)
 
 
 def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[str, Any], level: str | None) -> Verdict:

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 
-from llmbench_validators import test_reading, weak_run
+from llmbench_validators import tests_syntax, weak_run
 from llmbench_validators.coding_spec import CodingSpec
 from llmbench_validators.types import ValidationSpecError
 
@@ -34,7 +34,7 @@ def is_weak(task: CodingSpec, passes: Passes) -> bool:
     """
     if not task.test_code or task.trust == "strong":
         return False
-    told = task.trust == "weak" or test_reading.passes_code(task.test_code, task.setup_code, task.function)
+    told = task.trust == "weak" or tests_syntax.passes_code(task.test_code, task.setup_code, task.function)
     if not told and not task.reference:
         return False
     key = _key(task)
@@ -65,7 +65,7 @@ def _serves(task: CodingSpec, passes: Passes) -> bool:
 
 def _sound(task: CodingSpec) -> bool:
     """True; a setup that fails by itself is the task's fault, and is found before any answer could be blamed."""
-    if test_reading.wanted_names(task.setup_code, "", task.function):
+    if tests_syntax.wanted_names(task.setup_code, "", task.function):
         return True
     bare = replace(task, test_code="pass")
     tried = weak_run.run(bare, _NOTHING.format(name=task.function))

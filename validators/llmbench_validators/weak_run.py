@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmbench_validators import asserts, child_code, multifile_tamper, project_run, project_tests, sandbox, show
-from llmbench_validators import test_reading as reading
+from llmbench_validators import tests_syntax as reading
 from llmbench_validators.coding_spec import CodingSpec
 from llmbench_validators.types import Stage
 
