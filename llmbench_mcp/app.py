@@ -2,30 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.clock import SystemClock
-from llmbench_mcp.domain.ports import BackendFactory, Clock, CredentialChecker, DeviceReader
+from llmbench_mcp.domain.ports import (
+    BackendFactory,
+    Clock,
+    CredentialChecker,
+    DeviceReader,
+    EnergyCounter,
+    ProcessOwners,
+)
+from llmbench_mcp.engine import residency
+from llmbench_mcp.engine.chores import Chore
+from llmbench_mcp.engine.energy import EnergyMeter, NoCounter
 from llmbench_mcp.engine.executor import Executor, Parts
+from llmbench_mcp.engine.sampler import DeviceSampler
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.services.devices import Devices
+from llmbench_mcp.services.discovery import Discovery
 from llmbench_mcp.services.endpoints import Endpoints
 from llmbench_mcp.services.executors import SCOPE, Executors
+from llmbench_mcp.services.health import Health
 from llmbench_mcp.services.leaderboard import Leaderboards
 from llmbench_mcp.services.models import Models
 from llmbench_mcp.services.planning import Planner
-from llmbench_mcp.services.runs import Runs
+from llmbench_mcp.services.quiet_looks import QuietLooks
+from llmbench_mcp.services.residencies import Residencies
+from llmbench_mcp.services.retests import Retests
+from llmbench_mcp.services.runs import Runs, RunStores
+from llmbench_mcp.services.schedules import DUE_LOOK_S, Schedules
 from llmbench_mcp.services.suites import CatalogView, Suites
+from llmbench_mcp.services.upkeep import LOOK_S, Upkeep
 from llmbench_mcp.store.attempts import AttemptStore
-from llmbench_mcp.store.database import open_database
+from llmbench_mcp.store.database import Database, open_database
 from llmbench_mcp.store.endpoints import EndpointStore
+from llmbench_mcp.store.events import EventStore
 from llmbench_mcp.store.leaderboard import LeaderboardStore
 from llmbench_mcp.store.leases import LeaseStore
 from llmbench_mcp.store.models import ModelStore
+from llmbench_mcp.store.residency import ResidencyStore
+from llmbench_mcp.store.retention import RetentionStore
+from llmbench_mcp.store.retries import RetryStore
 from llmbench_mcp.store.runs import RunStore
+from llmbench_mcp.store.samples import SampleStore
+from llmbench_mcp.store.schedules import ScheduleStore
+from llmbench_mcp.store.summaries import SummaryStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +64,10 @@ class App:
     runs: Runs
     leaderboards: Leaderboards
     devices: Devices
+    health: Health
+    residencies: Residencies
+    schedules: Schedules
+    upkeep: Upkeep
     executors: Executors
     executor: Executor
     """The executor of this data directory; only ``executor run`` runs it."""
@@ -54,10 +83,12 @@ class Doors:
     check_credential: CredentialChecker
     spawns_executors: bool = True
     """False where the caller runs ``App.executor`` itself."""
+    energy: EnergyCounter = field(default_factory=NoCounter)
+    owners: ProcessOwners | None = None
 
 
-def real_doors() -> Doors:
-    """The real clock, backends and devices."""
+def real_doors(settings: Settings | None = None) -> Doors:
+    """The real clock, backends and devices; without settings, no other machine's."""
     from llmbench_mcp.backends.registry import EntryPointBackends
     from llmbench_mcp.credentials.environment import all_keys, check_reference, resolve
     from llmbench_mcp.credentials.redact import Redactor
@@ -68,7 +99,8 @@ def real_doors() -> Doors:
     backends = EntryPointBackends(
         resolve_secret=redactor.remembering(resolve), redact=redactor.redact_known, clock=clock
     )
-    return Doors(clock, backends, MachineDevices(), check_reference)
+    devices = MachineDevices(exporters=settings.exporters if settings else ())
+    return Doors(clock, backends, devices, check_reference, energy=devices, owners=devices)
 
 
 @asynccontextmanager
@@ -78,7 +110,7 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
     Raises:
         StorageError: the data directory or database cannot be used.
     """
-    outside = doors or real_doors()
+    outside = doors or real_doors(settings)
     async with open_database(settings.database_path) as database:
         endpoint_store = EndpointStore(database, outside.clock)
         lease_store = LeaseStore(database, outside.clock)
@@ -86,22 +118,61 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
         model_store = ModelStore(database, outside.clock)
         suites = Suites(lambda: _load_catalog(settings))
         endpoints = Endpoints(endpoint_store, outside.backends, outside.devices, outside.check_credential, settings)
-        models = Models(model_store, endpoint_store, endpoints, outside.backends)
+        discovery = Discovery(model_store, endpoint_store, endpoints, outside.backends, settings, outside.clock)
+        models = Models(model_store, endpoints, discovery)
         executors = Executors(lease_store, settings, outside.spawns_executors)
         planner = Planner(models, endpoints, suites, outside.backends, grader)
-        run_store = RunStore(database, outside.clock)
-        parts = Parts(database, lease_store, endpoint_store, model_store, outside.backends, grader, settings)
+        rooms = _rooms(database, endpoint_store, settings, outside)
+        samples = SampleStore(database)
+        sampler = DeviceSampler(outside.devices, samples, outside.clock, settings)
+        runs = Runs(_run_stores(database, outside.clock), planner, executors, settings, outside.clock)
+        looks = QuietLooks(discovery, endpoint_store, lease_store, settings, outside.clock)
+        schedule_store = ScheduleStore(database, outside.clock)
+        retests = Retests(schedule_store, planner, models, grader, settings)
+        schedules = Schedules(schedule_store, retests, runs, executors, looks, outside.clock)
+        upkeep = Upkeep(
+            RetentionStore(database, outside.clock), SummaryStore(database), models, settings, outside.clock
+        )
+        chores = _chores(settings, schedules, upkeep, lambda: models.keep_discovering(looks.look))
+        meter = EnergyMeter(outside.energy)
+        parts = Parts(database, lease_store, model_store, grader, rooms, meter, sampler, chores)
         yield App(
             settings=settings,
             endpoints=endpoints,
             models=models,
             suites=suites,
-            runs=Runs(run_store, AttemptStore(database), planner, executors, settings, outside.clock),
+            runs=runs,
             leaderboards=Leaderboards(LeaderboardStore(database), suites),
-            devices=Devices(outside.devices, endpoint_store),
+            devices=Devices(outside.devices, endpoint_store, samples, outside.clock, outside.owners),
+            health=Health(model_store, models, rooms, lease_store),
+            residencies=Residencies(rooms, lease_store, endpoints, models),
+            schedules=schedules,
+            upkeep=upkeep,
             executors=executors,
             executor=Executor(parts, outside.clock, SCOPE),
         )
+
+
+def _rooms(database: Database, endpoints: EndpointStore, settings: Settings, outside: Doors) -> residency.Parts:
+    loads = ResidencyStore(database, outside.clock)
+    return residency.Parts(outside.clock, outside.backends, endpoints, outside.devices, loads, settings)
+
+
+def _run_stores(database: Database, clock: Clock) -> RunStores:
+    return RunStores(
+        RunStore(database, clock), AttemptStore(database), RetryStore(database, clock), EventStore(database)
+    )
+
+
+def _chores(
+    settings: Settings, schedules: Schedules, upkeep: Upkeep, keep_discovering: Callable[[], Awaitable[None]]
+) -> tuple[Chore, ...]:
+    """What an executor does beside its work."""
+    return (
+        Chore("keeping schedules", DUE_LOOK_S, schedules.start_due),
+        Chore("discovery", settings.discover_every_s, keep_discovering),
+        Chore("upkeep", LOOK_S, upkeep.look),
+    )
 
 
 def _load_catalog(settings: Settings) -> CatalogView:

@@ -6,10 +6,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.text import one_line
+
+if TYPE_CHECKING:
+    from llmbench_mcp.domain.address import Address
 
 _PREFIX = "LLMBENCH_"
 _TRUE = {"1", "true", "yes", "on"}
@@ -23,9 +26,18 @@ _RANGES = {
     "total_timeout_s": (1, 86_400),
     "stall_timeout_s": (1, 86_400),
     "load_timeout_s": (1, 86_400),
+    "release_wait_s": (0.1, 3600),
     "max_tokens": (1, 1_000_000),
+    "reasoning_max_tokens": (1, 1_000_000),
+    "loop_tokens": (0, 1_000_000),
     "outage_limit_s": (1, 10_000_000),
     "breaker_errors": (1, 1000),
+    "device_sample_s": (0, 86_400),
+    "device_sample_days": (0.01, 3650),
+    "keep_days": (0, 36_500),
+    "discover_timeout_s": (0.1, 3600),
+    "discover_every_s": (0, 1_000_000),
+    "probe_timeout_s": (0.1, 86_400),
 }
 """Smallest and largest value of every number."""
 
@@ -61,9 +73,38 @@ class Settings:
     total_timeout_s: float = 600.0
     stall_timeout_s: float = 120.0
     load_timeout_s: float = 300.0
+    release_wait_s: float = 30.0
+    device_budgets: str = ""
+    co_residency: bool = False
+    partial_offload: bool = False
     max_tokens: int = 2048
+    reasoning_max_tokens: int = 16_000
+    loop_tokens: int = 200
     outage_limit_s: float = 3600.0
     breaker_errors: int = 3
+    device_sample_s: float = 15.0
+    device_sample_days: float = 7.0
+    keep_days: int = 90
+    gpu_exporters: str = ""
+    discover_ports: str = "11434,11435,1234,8080,8000"
+    discover_timeout_s: float = 20.0
+    discover_every_s: float = 300.0
+    probe_timeout_s: float = 60.0
+
+    @property
+    def usual_ports(self) -> tuple[int, ...]:
+        """Ports of 127.0.0.1 where servers are looked for; empty for ``none``."""
+        words = [word.strip() for word in self.discover_ports.split(",")]
+        return () if words == ["none"] else tuple(dict.fromkeys(int(word) for word in words if word))
+
+    @property
+    def exporters(self) -> tuple[Address, ...]:
+        """Addresses of other machines' GPU exporters. Raises InputError for what is none."""
+        if not self.gpu_exporters.strip():
+            return ()
+        from llmbench_mcp.domain.address import parse_address
+
+        return tuple(parse_address(word) for word in self.gpu_exporters.split(",") if word.strip())
 
     @property
     def database_path(self) -> Path:
@@ -124,4 +165,28 @@ def _checked(settings: Settings) -> Settings:
         if not least <= value <= most:  # true for NaN, too
             shown = one_line(str(value), 40)
             raise InputError(f"{_PREFIX}{name.upper()} is {shown}.", f"Set it from {least} to {most}.")
+    _check_ports(settings)
+    _check_exporters(settings)
     return replace(settings, data_dir=settings.data_dir.absolute(), cache_dir=settings.cache_dir.absolute())
+
+
+def _check_exporters(settings: Settings) -> None:
+    try:
+        _ = settings.exporters
+    except InputError as error:
+        raise InputError(
+            f"{_PREFIX}GPU_EXPORTERS is not right: {error.what}",
+            "Set it to addresses with commas between, like http://gpubox:9400/metrics.",
+        ) from error
+
+
+def _check_ports(settings: Settings) -> None:
+    try:
+        usable = all(0 < port < 65_536 for port in settings.usual_ports)
+    except ValueError:
+        usable = False
+    if not usable:
+        shown = one_line(settings.discover_ports, 40)
+        raise InputError(
+            f"{_PREFIX}DISCOVER_PORTS is '{shown}'.", "Set it to port numbers with commas between, or to none."
+        )

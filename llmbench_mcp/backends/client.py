@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
-import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,8 +14,11 @@ import anyio
 import httpx2
 
 from llmbench_mcp.backends.failures import ErrorObject, Exchange, error_object, from_error_object, from_status
+from llmbench_mcp.backends.measured import ByteStream, MeasuredPath, StreamPath
+from llmbench_mcp.backends.measured_connect import CONNECT_S, is_loopback, is_proxied, tls_context
+from llmbench_mcp.backends.measured_proxied import ProxiedPath
 from llmbench_mcp.backends.retry_after import retry_after_s
-from llmbench_mcp.backends.transport_errors import mapped
+from llmbench_mcp.backends.transport_errors import Trouble, mapped
 from llmbench_mcp.domain.address import Address
 from llmbench_mcp.domain.clock import SystemClock
 from llmbench_mcp.domain.errors import EndpointError, EndpointTimeout, ProtocolError
@@ -26,13 +27,9 @@ from llmbench_mcp.domain.text import one_line
 
 JSON_BYTES = 8 * 1024 * 1024
 ERROR_BYTES = 64 * 1024
-STREAM_BYTES = 128 * 1024 * 1024
-CONNECT_S = 5.0
 _LIMITS = {
-    # llama.cpp's server closes a connection after a stream although it promises to keep it, so that the next
-    # request on it may be lost. A new connection costs nothing nearby, and no timing includes it.
+    # As on the measured path, and for the same reason.
     "http": httpx2.Limits(max_keepalive_connections=0),
-    # A handshake is dear; 2 s is well below the idle limit of any server behind TLS.
     "https": httpx2.Limits(keepalive_expiry=2.0),
 }
 
@@ -43,11 +40,16 @@ _PLAIN_BYTES = 2000
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """``credential`` gives the bearer secret at each request; ``redact`` cleans text from the server."""
+    """``credential`` gives the bearer secret at each request; ``redact`` cleans text from the server.
+
+    ``certificate``: PEM text of the one certificate that an https server must have, instead of the system's
+    authorities.
+    """
 
     credential: Callable[[], str | None] = lambda: None
     redact: Callable[[str], str] = str
     clock: Clock = field(default_factory=SystemClock)
+    certificate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,53 +68,23 @@ class Answer:
         return parse_json(self.body)
 
 
-class ByteStream:
-    """The body of a streaming answer, read by read. ``sent_at`` is when the request's last byte left."""
-
-    def __init__(self, response: httpx2.Response, sent_at: float | None, clock: Clock) -> None:
-        self._chunks = response.aiter_bytes()
-        self._clock = clock
-        self.sent_at = sent_at
-        self.headers = _lower(response)
-
-    async def reads(self) -> AsyncIterator[tuple[bytes, float]]:
-        """Pairs of bytes and the monotonic time they came. Raises ProtocolError beyond STREAM_BYTES."""
-        total = 0
-        async with aclosing(self._chunks) as chunks:
-            async for chunk in chunks:
-                stamp = self._clock.monotonic()
-                total += len(chunk)
-                if total > STREAM_BYTES:
-                    raise ProtocolError(f"The stream grew beyond {STREAM_BYTES} bytes.")
-                yield chunk, stamp
-
-
-class _SentStamp:
-    """httpx2 trace hook: notes when the request body had been handed to the socket."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.at: float | None = None
-
-    async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
-        if event in ("http11.send_request_body.complete", "http11.send_request_body.failed"):
-            self.at = self._clock.monotonic()
-
-
 class HttpClient:
     """Speaks HTTP with one inference server and raises only EndpointError subclasses."""
 
     def __init__(self, address: Address, options: ClientOptions | None = None) -> None:
         self.address = address
         self.options = options or ClientOptions()
-        plain = address.scheme == "http" and _is_loopback(address.host)
+        tls = tls_context(address, self.options.certificate)
         self._http = httpx2.AsyncClient(
             follow_redirects=False,
-            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,  # spares plain HTTP the CA bundle
-            trust_env=not _is_loopback(address.host),
+            verify=tls,
+            trust_env=not is_loopback(address.host),
             limits=_LIMITS[address.scheme],
             headers={"Accept-Encoding": "identity"},
         )
+        self._measured = MeasuredPath(address, self.options.clock, tls)
+        proxied = ProxiedPath(address.base, self._http, self.options.clock)
+        self._streams: StreamPath = proxied if is_proxied(address) else self._measured
 
     @property
     def clock(self) -> Clock:
@@ -121,6 +93,7 @@ class HttpClient:
 
     async def aclose(self) -> None:
         """Close all connections."""
+        self._measured.close()
         await self._http.aclose()
 
     def clean(self, text: str, limit: int = _MESSAGE_LENGTH) -> str:
@@ -216,29 +189,47 @@ class HttpClient:
         Raises:
             EndpointError: any status but 2xx, as ``accept`` does.
         """
-        sent = _SentStamp(self.clock)
-        with mapped(self.address.base):
-            request = self._build("POST", path, body, httpx2.Timeout(stall_s, connect=CONNECT_S))
-            request.extensions["trace"] = sent
-            response = await self._http.send(request, stream=True)
-            try:
-                if not 200 <= response.status_code < 300:
-                    raise self.refusal(await _whole(response, "POST", path))
-                yield ByteStream(response, sent.at, self.clock)
-            finally:
-                await response.aclose()
+        headers = self._headers() | {"Accept-Encoding": "identity", "Content-Type": "application/json"}
+        async with self._streams.post(path, headers, _encoded(body), stall_s) as stream:
+            if not 200 <= stream.status < 300:
+                raise self.refusal(await self._refused(stream, path))
+            if _is_coded(stream):
+                raise Trouble(self.address.base).encoded()
+            yield stream
 
-    def _build(self, method: str, path: str, body: Mapping[str, Any] | None, timeout: httpx2.Timeout) -> httpx2.Request:
+    async def _refused(self, stream: ByteStream, path: str) -> Answer:
+        body = bytearray()
+        if not _is_coded(stream):
+            async for chunk, _ in stream.reads():
+                body += chunk
+                if len(body) > ERROR_BYTES:
+                    break
+        return Answer(stream.status, stream.headers, bytes(body[:ERROR_BYTES]), "POST", path, len(body) > ERROR_BYTES)
+
+    def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json, text/event-stream"}
         secret = self.options.credential()
         if secret:
             headers["Authorization"] = f"Bearer {secret}"
+        return headers
+
+    def _build(self, method: str, path: str, body: Mapping[str, Any] | None, timeout: httpx2.Timeout) -> httpx2.Request:
+        headers = self._headers()
         content = None
         if body is not None:
             headers["Content-Type"] = "application/json"
-            content = json.dumps(body).encode("ascii")
+            content = _encoded(body)
         url = self.address.base + path
         return self._http.build_request(method, url, headers=headers, content=content, timeout=timeout)
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body).encode("ascii")
+
+
+def _is_coded(stream: ByteStream) -> bool:
+    """Whether the body is compressed, which was not asked for."""
+    return stream.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
 
 
 async def _whole(response: httpx2.Response, method: str, path: str) -> Answer:
@@ -271,14 +262,3 @@ def error_in(body: bytes) -> ErrorObject | None:
         return error_object(payload)
     text = body[:_PLAIN_BYTES].decode("utf-8", "replace").strip()
     return None if not text or text.startswith("<") else ErrorObject(text)
-
-
-def _is_loopback(host: str) -> bool:
-    if host.lower() == "localhost" or host.lower().endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    mapped_v4 = getattr(address, "ipv4_mapped", None)
-    return bool((mapped_v4 or address).is_loopback)

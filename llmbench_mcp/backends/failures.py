@@ -33,8 +33,11 @@ _TEMPLATE = re.compile(r"chat[ _]template|--jinja|jinja", re.I)
 _CAPABILITY = re.compile(
     r"not[ _]support|unsupported|no support for|not a (chat|text|completion) model|embedding model", re.I
 )
+_CRASH = re.compile(r"crashed|exit code|unloaded", re.I)
+"""Words of LM Studio, whose 400 also tells of its own failures."""
+
 _PATH_MISSING = re.compile(
-    r"file not found|page not found|^not found\.?$|/v1/|no route|invalid url|unknown (path|endpoint)", re.I
+    r"file not found|page not found|^not found\.?$|/v1/|no route\b|invalid url|unknown (path|endpoint)", re.I
 )
 _STATUS_WORDS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"rate_limit|too_many_requests|throttl"), 429),
@@ -84,7 +87,7 @@ class Exchange:
 
 def error_object(payload: Any) -> ErrorObject | None:
     """The error in a JSON body: ``{"error": text | {...}}``, ``{"object": "error", ...}`` or ``{"detail": ...}``."""
-    if not isinstance(payload, Mapping):
+    if not isinstance(payload, dict):
         return None
     found = payload.get("error")
     if found is None and payload.get("object") == "error":
@@ -119,8 +122,9 @@ def from_status(
     said = _said(exchange, status, error)
     if status in (401, 403):
         return AuthError(f"{exchange.base} refused access{said}", "Set or renew this endpoint's credential.")
-    if status in (408, 429, 503):
-        return RateLimitedError(f"{exchange.base} is busy{said}", "Try again later.", retry_after)
+    if status in (408, 425, 429, 503):
+        when = "later" if retry_after is None else f"in {retry_after:.0f} s"
+        return RateLimitedError(f"{exchange.base} is busy{said}", f"Try again {when}.", retry_after)
     if status == 404:
         return _not_found(exchange, error, said)
     if status == 405:
@@ -165,8 +169,9 @@ def _by_words(exchange: Exchange, status: int, error: ErrorObject | None, said: 
         return _no_model(exchange, said)
     if status < 500 and _CAPABILITY.search(words):
         return IncompatibleError(f"{exchange.base} cannot do this{said}", "Choose another model or server.")
-    verb = "failed" if status >= 500 else "refused the request"
-    return ServerFault(f"{exchange.base} {verb}{said}", "Look at the server's log.")
+    refused = status < 500 and not _CRASH.search(words)
+    verb = "refused the request" if status < 500 else "failed"
+    return ServerFault(f"{exchange.base} {verb}{said}", "Look at the server's log.", refused)
 
 
 def from_error_object(exchange: Exchange, error: ErrorObject, retry_after: float | None = None) -> EndpointError:

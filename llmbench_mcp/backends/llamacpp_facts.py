@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from llmbench_mcp.domain.endpoint import OfferedModel
+from llmbench_mcp.backends.names import completed
+from llmbench_mcp.domain.endpoint import OfferedModel, Resident
 
 _QUANT = re.compile(r"(?<![A-Z0-9])((?:I?Q\d|TQ\d|MXFP\d|NVFP\d)(?:_[A-Z0-9]+)*|BF16|F16|F32)(?![A-Z0-9])")
 _FTYPE_SIZE = re.compile(r" - ([SML])(?:MALL|EDIUM|ARGE)\b")
@@ -23,7 +24,10 @@ def status_of(entry: Mapping[str, Any]) -> str | None:
 
 
 def holds_memory(entry: Mapping[str, Any]) -> bool:
-    """Whether the model is in memory, or on its way there; in single mode always."""
+    """Whether the model is in memory, or on its way there; in single mode always.
+
+    A ``sleeping`` one has a process and no memory until the next request.
+    """
     status = status_of(entry)
     return status is None or status in _HOLDING
 
@@ -40,18 +44,38 @@ def is_llamacpp(entries: list[Mapping[str, Any]]) -> bool:
     return any(entry.get("owned_by") == "llamacpp" for entry in entries)
 
 
+def resident(entry: Mapping[str, Any]) -> Resident:
+    """The model as something in memory; the server never tells how much of it."""
+    return Resident(entry["id"], context_length=_positive(_mapping(entry.get("meta")).get("n_ctx")))
+
+
+def failure_of(entry: Mapping[str, Any]) -> str:
+    """How the model's last start ended, e.g. ``exit code 1``; empty where the router does not say."""
+    code = _mapping(entry.get("status")).get("exit_code")
+    return f"exit code {code}" if isinstance(code, int) and not isinstance(code, bool) else ""
+
+
 def offered(entry: Mapping[str, Any], props: Mapping[str, Any], listed_capabilities: tuple[str, ...]) -> OfferedModel:
-    """The model as this program knows it; ``props`` is the server's ``/props`` in single mode, else empty."""
+    """The model as this program knows it; ``props`` is ``/props`` for it, empty where it is not loaded."""
     meta = _mapping(entry.get("meta"))
-    return OfferedModel(
+    model = OfferedModel(
         served_name=entry["id"],
         parameter_count=_positive(meta.get("n_params")),
-        quantisation=_quantisation(entry, meta, props),
+        quantisation=quantisation_in(meta.get("ftype")) or quantisation_in(props.get("model_ftype")),
         size_bytes=_positive(meta.get("size")),
         context_length=_positive(meta.get("n_ctx")) or _positive(_mapping(props.get(_SETTINGS)).get("n_ctx")),
         capabilities=_capabilities(entry, props, listed_capabilities),
-        warnings=("Its last start failed.",) if status_of(entry) == "failed" else (),
+        warnings=_warnings(entry),
     )
+    files = (_file_name(props.get("model_path")), _file_name(_model_argument(entry)))
+    return completed(model, *(name for name in files if name), entry["id"])
+
+
+def _warnings(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    if status_of(entry) != "failed":
+        return ()
+    ending = failure_of(entry)
+    return (f"Its last start failed ({ending})." if ending else "Its last start failed.",)
 
 
 _SETTINGS = "default_generation_settings"
@@ -76,12 +100,6 @@ def _capabilities(entry: Mapping[str, Any], props: Mapping[str, Any], listed: tu
     seen = _mapping(props.get("modalities")).get("vision") is True or "image" in inputs
     marks = (("chat", chat), ("tools", tools), ("vision", seen), ("embedding", "embedding" in listed))
     return tuple(name for name, present in marks if present)
-
-
-def _quantisation(entry: Mapping[str, Any], meta: Mapping[str, Any], props: Mapping[str, Any]) -> str | None:
-    spoken = [meta.get("ftype"), props.get("model_ftype")]
-    named = [_file_name(props.get("model_path")), _file_name(_model_argument(entry)), entry["id"]]
-    return next((found for text in [*spoken, *named] if (found := quantisation_in(text))), None)
 
 
 def quantisation_in(text: Any) -> str | None:

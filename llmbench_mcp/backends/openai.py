@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llmbench_mcp.backends.client import HttpClient
+from llmbench_mcp.backends.openai_extras import OpenAIExtras
 from llmbench_mcp.backends.openai_wire import (
     MODELS_PATH,
     Patience,
@@ -25,7 +26,7 @@ from llmbench_mcp.domain.errors import EndpointError, IncompatibleError
 _CONTEXT_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length")
 
 
-class OpenAIBackend:
+class OpenAIBackend(OpenAIExtras):
     """Knows the common API only: it lists and asks, and neither loads nor unloads."""
 
     def __init__(self, endpoint: Endpoint, client: HttpClient) -> None:
@@ -54,7 +55,7 @@ class OpenAIBackend:
         """None: the API has no word for it."""
         return None
 
-    async def load(self, served_name: str) -> None:
+    async def load(self, served_name: str, context_length: int | None = None) -> None:
         """Nothing to do: such servers load on the first request, if at all."""
 
     async def unload(self, resident: Resident) -> None:
@@ -65,7 +66,7 @@ class OpenAIBackend:
 
     async def chat(self, request: ChatRequest, *, total_s: float, stall_s: float) -> Completion:
         """Ask once, streaming. ``stall_s`` limits the silence before the first byte too."""
-        return await ask(self._client, chat_body(request), Patience(total_s, stall_s))
+        return await ask(self._client, chat_body(request), Patience(total_s, stall_s, request.watch))
 
     async def aclose(self) -> None:
         """Close connections."""

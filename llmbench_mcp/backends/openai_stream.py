@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from llmbench_mcp.backends.chunk_template import Template, TemplateMaker
 from llmbench_mcp.backends.client import parse_json
 from llmbench_mcp.backends.failures import ErrorObject, error_object
 from llmbench_mcp.backends.stream_timing import StreamTimer
 from llmbench_mcp.backends.token_usage import parse_usage
 from llmbench_mcp.backends.tool_calls import ToolCallBuilder
-from llmbench_mcp.domain.chat import Completion
+from llmbench_mcp.domain.chat import Completion, Watch
 
 TEXT_CHARS = 4 * 1024 * 1024
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking")
@@ -23,8 +24,9 @@ class ChatStream:
     fragments, an error object in mid-stream, a finish without ``[DONE]`` and the other way round.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
         self.timer = StreamTimer()
+        self.cut: str | None = None
         self.headers: Mapping[str, str] = {}
         self.error: ErrorObject | None = None
         self.done = False
@@ -34,10 +36,15 @@ class ChatStream:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls = ToolCallBuilder()
+        self._template: Template | None = None
+        self._texts = self._text
+        self._maker = TemplateMaker()
         self._size = 0
         self._usage: Any = None
         self._timings: Any = None
         self._model: str | None = None
+        self._watch = watch
+        self._watched = (0, 0)
 
     @property
     def has_text(self) -> bool:
@@ -51,57 +58,114 @@ class ChatStream:
 
     @property
     def ended(self) -> bool:
-        """Whether reading on is no use: an error came, or too much text."""
-        return self.error is not None or self.too_long
+        """Whether reading on is no use: an error came, too much text, or a stop rule cut it."""
+        return self.error is not None or self.cut is not None or self.too_long
 
     @property
     def finished(self) -> bool:
-        """Whether the server said that the answer is whole."""
-        return self.done or self.finish_reason is not None
+        """Whether the server said that the answer is whole, or a stop rule cut it."""
+        return self.done or self.finish_reason is not None or self.cut is not None
+
+    def look(self) -> None:
+        """Show the watch what came since the last look; its word cuts the stream."""
+        if self._watch is None or self.ended:
+            return
+        thought, said = self._watched
+        self._watched = (len(self._reasoning), len(self._text))
+        new = "".join(self._reasoning[thought:]) + "".join(self._text[said:])
+        self.cut = self._watch(new) if new else None
 
     def feed(self, events: Iterable[bytes], stamp: float) -> None:
         """The data of the events that one read completed, and when it came. Nothing counts after the end."""
-        for data in events:
-            if not (self.done or self.ended):
-                self._event(data, stamp)
+        rest = iter(events)
+        for data in rest:
+            if self.done or self.ended:
+                return
+            if self._template is not None:
+                odd = self._alike(self._template, data, rest, stamp)
+                if odd is None or self.too_long:
+                    return
+                data = odd  # the first one that was not like the others
+            self._event(data, stamp)
+
+    def feed_read(self, read: bytes, stamp: float) -> bool:
+        """Take a socket read that is one event like the last one and no more; False leaves it to the SSE parser.
+
+        That is what nearly all reads of a stream are. The parser must stand between two events.
+        """
+        text = self._template.text_of_event(read) if self._template is not None else None
+        if text is None or self.done or self.ended:
+            return False
+        if text:
+            self._texts.append(text)
+            self.timer.again(stamp)
+            self._size += len(text)
+        return True
+
+    def _alike(self, template: Template, data: bytes, rest: Iterator[bytes], stamp: float) -> bytes | None:
+        """Take ``data`` and what follows while it is like the last chunk parsed; returns the first that is not."""
+        text_of, again = template.text, self.timer.again
+        texts = self._texts
+        before, size = len(texts), self._size
+        odd: bytes | None = data
+        while odd is not None and size <= TEXT_CHARS:
+            text = text_of(odd)
+            if text is None:
+                break
+            if text:
+                texts.append(text)
+                again(stamp)
+                size += len(text)
+            odd = next(rest, None)
+        self._size = size
+        if len(texts) > before:
+            self._maker.fitted()
+        return odd
 
     def _event(self, data: bytes, stamp: float) -> None:
+        self._template = None
         if data.strip() == b"[DONE]":
             self.done = True
             return
         chunk = parse_json(data.decode("utf-8", "replace"))  # a bad byte costs its character, not the event
-        if not isinstance(chunk, Mapping):
+        if not isinstance(chunk, dict):
             self.bad_events += 1
             return
         self.feed_object(chunk, stamp)
+        template = self._template = self._maker.make(data, chunk)
+        if template is not None:
+            self._texts = self._text if template.field == "content" else self._reasoning
 
     def feed_object(self, chunk: Mapping[str, Any], stamp: float | None) -> None:
         """A parsed chunk, or a whole non-streamed answer with ``stamp`` None (no delta was observed)."""
         self.error = error_object(chunk)
         if self.error:
             return
-        if isinstance(chunk.get("model"), str) and chunk["model"]:
-            self._model = _whole(chunk["model"])
+        model = chunk.get("model")
+        if isinstance(model, str) and model:
+            self._model = model
         self._usage = chunk.get("usage") or self._usage
-        self._timings = chunk.get("timings") or self._timings
+        self._timings = chunk.get("timings") or chunk.get("stats") or self._timings  # stats: LM Studio
         choices = chunk.get("choices")
-        if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             self._choice(choices[0], stamp)
 
-    def _choice(self, choice: Mapping[str, Any], stamp: float | None) -> None:
+    def _choice(self, choice: dict[str, Any], stamp: float | None) -> None:
         self.saw_choice = True
         delta = choice.get("delta")
-        if not isinstance(delta, Mapping):
+        if not isinstance(delta, dict):
             delta = choice.get("message")
-        if isinstance(delta, Mapping):
+        if isinstance(delta, dict):
             self._delta(delta, stamp)
         if isinstance(choice.get("finish_reason"), str):
             self.finish_reason = _whole(choice["finish_reason"][:64]) or self.finish_reason
 
-    def _delta(self, delta: Mapping[str, Any], stamp: float | None) -> None:
+    def _delta(self, delta: dict[str, Any], stamp: float | None) -> None:
         content = _text_of(delta.get("content"))
-        reasoning = next((text for name in _REASONING_FIELDS if (text := _text_of(delta.get(name)))), "")
-        calls = self._calls.add(delta.get("tool_calls"))
+        reasoning = ""
+        for name in _REASONING_FIELDS:
+            reasoning = reasoning or _text_of(delta.get(name))
+        calls = self._calls.add(delta["tool_calls"]) if delta.get("tool_calls") else 0
         self._text.append(content)
         self._reasoning.append(reasoning)
         self._size += len(content) + len(reasoning) + calls
@@ -115,10 +179,10 @@ class ChatStream:
             text=_whole("".join(self._text)),
             reasoning=_whole("".join(self._reasoning)),
             tool_calls=self._calls.finish(),
-            finish_reason=self.finish_reason,
+            finish_reason=self.cut or self.finish_reason,
             usage=usage,
             timing=self.timer.finish(usage.completion_tokens if usage else None, self._timings),
-            model=self._model,
+            model=None if self._model is None else _whole(self._model),
             complete=error is None and self.finished,
             error=error,
             bad_events=self.bad_events,
@@ -127,6 +191,8 @@ class ChatStream:
 
 def _text_of(value: Any) -> str:
     """Text of a content field: a string, or a list of ``{"type": "text", "text": ...}`` parts."""
+    if value is None:
+        return ""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

@@ -9,11 +9,12 @@ from typing import Any
 
 import anyio
 
-from llmbench_mcp.backends.client import JSON_BYTES, ByteStream, HttpClient, parse_json
+from llmbench_mcp.backends.client import JSON_BYTES, HttpClient, parse_json
+from llmbench_mcp.backends.measured import ByteStream
 from llmbench_mcp.backends.openai_stream import TEXT_CHARS, ChatStream
 from llmbench_mcp.backends.sse import SseParser
-from llmbench_mcp.domain.chat import ChatRequest, Completion, ToolCall
-from llmbench_mcp.domain.endpoint import OfferedModel
+from llmbench_mcp.domain.chat import ChatRequest, Completion, ToolCall, Watch
+from llmbench_mcp.domain.endpoint import ModelList, OfferedModel
 from llmbench_mcp.domain.errors import EndpointError, EndpointTimeout, ProtocolError, ServerFault
 from llmbench_mcp.domain.text import is_text
 
@@ -26,10 +27,11 @@ _DRAIN_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds: the whole answer, and the longest silence before or within it."""
+    """Seconds: the whole answer, and the longest silence before or within it; ``watch`` as in ChatRequest."""
 
     total_s: float
     stall_s: float
+    watch: Watch | None = None
 
 
 def model_entries(payload: Any) -> list[Mapping[str, Any]] | None:
@@ -54,8 +56,10 @@ def left_out(payload: Any) -> tuple[str, ...]:
 
 
 def warned(models: list[OfferedModel], warnings: tuple[str, ...]) -> list[OfferedModel]:
-    """``models``, the first of them bearing the warnings about the whole list."""
-    if not models or not warnings:
+    """``models``, the first of them bearing the warnings about the whole list, or, when empty, the list itself."""
+    if not models:
+        return ModelList((), warnings)
+    if not warnings:
         return models
     return [replace(models[0], warnings=models[0].warnings + warnings), *models[1:]]
 
@@ -99,7 +103,14 @@ def chat_body(request: ChatRequest) -> dict[str, Any]:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    body |= {name: value for name, value in request.sampling.as_dict().items() if value is not None}
+    sampling = request.sampling
+    given = {name: getattr(sampling, name) for name in ("temperature", "top_p", "seed", "max_tokens")}
+    body |= {name: value for name, value in given.items() if value is not None}
+    if sampling.reasoning in ("off", "on"):
+        # As llama.cpp, vLLM and SGLang take it: a switch of the model's chat template.
+        body["chat_template_kwargs"] = {"enable_thinking": sampling.reasoning == "on"}
+    elif sampling.reasoning is not None:
+        body["reasoning_effort"] = sampling.reasoning
     if request.tools:
         body["tools"] = [dict(tool) for tool in request.tools]
     return body
@@ -121,24 +132,26 @@ async def ask(client: HttpClient, body: dict[str, Any], patience: Patience) -> C
 
 
 async def _ask_once(client: HttpClient, body: Mapping[str, Any], patience: Patience) -> Completion:
-    chat = ChatStream()
+    chat = ChatStream(patience.watch)
     trouble: EndpointError | None = None
     try:
         await _read_all(client, body, patience, chat)
     except EndpointError as error:
         trouble = None if chat.finished else error
-    trouble = _fault(client, chat, trouble)
+    trouble = fault(client, chat, trouble)
     if trouble and not chat.has_text:
         raise trouble
     said = chat.error.message if chat.error else trouble.what if trouble else None
     completion = chat.finish(client.clean(said) if said is not None else None)
-    return _redacted(completion, client.options.redact)
+    return redacted(completion, client.options.redact)
 
 
-def _redacted(completion: Completion, redact: Callable[[str], str]) -> Completion:
+def redacted(completion: Completion, redact: Callable[[str], str]) -> Completion:
+    """The completion without known secrets in anything the server wrote."""
     calls = tuple(_redacted_call(call, redact) for call in completion.tool_calls)
-    text, reasoning = redact(completion.text), redact(completion.reasoning)
-    return replace(completion, text=text, reasoning=reasoning, tool_calls=calls)
+    names = ("text", "reasoning", "model", "finish_reason")
+    cleaned = {name: redact(value) for name in names if (value := getattr(completion, name))}
+    return replace(completion, tool_calls=calls, **cleaned)
 
 
 def _redacted_call(call: ToolCall, redact: Callable[[str], str]) -> ToolCall:
@@ -155,29 +168,41 @@ async def _read_all(client: HttpClient, body: Mapping[str, Any], patience: Patie
     with anyio.move_on_after(patience.total_s) as budget:
         async with client.stream(CHAT_PATH, body, stall_s=patience.stall_s) as stream:
             chat.timer.origin, chat.headers = stream.sent_at, stream.headers
-            await _read(client, stream, chat, budget)
+            await _read(client, stream, chat)
     if budget.cancelled_caught:
+        out_of_time(client, patience, chat)
+
+
+def out_of_time(client: HttpClient, patience: Patience, chat: ChatStream) -> None:
+    """The time is up: what has come is the answer, cut; raises EndpointTimeout when nothing has."""
+    if not chat.has_text:
         raise EndpointTimeout(
-            f"{client.address.base} did not finish within {patience.total_s:g} s.",
-            "Raise the time limit or lower the token budget.",
+            f"{client.address.base} gave no answer within {patience.total_s:g} s.",
+            "See the server's log, or raise LLMBENCH_TOTAL_TIMEOUT_S.",
         )
+    chat.cut = chat.cut or "time"
 
 
-async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream, budget: anyio.CancelScope) -> None:
+async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream) -> None:
     parser, whole, first = SseParser(), bytearray(), b""
-    async for chunk, stamp in stream.reads():
-        if chat.done:
-            continue  # what follows [DONE] is read, briefly, only so that the connection can be used again
+
+    def take(chunk: bytes, stamp: float) -> bool:
+        nonlocal first
         chat.timer.read(stamp)
+        if parser.between and chat.feed_read(chunk, stamp):
+            chat.look()
+            return not chat.ended
         first = first or chunk.lstrip()[:1]
         if first in (b"{", b"<"):
-            whole += chunk
+            whole.extend(chunk)
         else:
             chat.feed(parser.feed(chunk), stamp)
-        if chat.ended or len(whole) > JSON_BYTES:
-            break
-        if chat.done:
-            budget.deadline = min(budget.deadline, anyio.current_time() + _DRAIN_S)
+            chat.look()
+        return not (chat.done or chat.ended or len(whole) > JSON_BYTES)
+
+    await stream.deliver(take)
+    if chat.done:
+        await stream.rest(_DRAIN_S)
     chat.feed(parser.close(), chat.timer.end or 0.0)
     if whole:
         _take_whole(client, bytes(whole), chat)
@@ -194,11 +219,13 @@ def _take_whole(client: HttpClient, body: bytes, chat: ChatStream) -> None:
     chat.feed_object(payload, None)
 
 
-def _fault(client: HttpClient, chat: ChatStream, trouble: EndpointError | None) -> EndpointError | None:
+def fault(
+    client: HttpClient, chat: ChatStream, trouble: EndpointError | None, path: str = CHAT_PATH
+) -> EndpointError | None:
     """What is wrong with an answer once reading it is over; ``trouble`` is what stopped the reading, if anything."""
     base = client.address.base
     if chat.error:
-        return client.carried("POST", CHAT_PATH, chat.error, chat.headers)
+        return client.carried("POST", path, chat.error, chat.headers)
     if trouble:
         return trouble
     if chat.too_long:

@@ -7,10 +7,12 @@ from functools import cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Protocol
 
+import anyio
+
 from llmbench_mcp.domain.address import parse_address
 from llmbench_mcp.domain.clock import SystemClock
 from llmbench_mcp.domain.endpoint import Endpoint, ServerInfo
-from llmbench_mcp.domain.errors import ProtocolError, SetupError
+from llmbench_mcp.domain.errors import EndpointError, ProtocolError, SetupError
 from llmbench_mcp.domain.ports import Backend, Clock
 from llmbench_mcp.domain.text import nearest, one_line
 
@@ -105,13 +107,15 @@ class EntryPointBackends:
 
     async def _recognise(self, client: HttpClient) -> str:
         from llmbench_mcp.backends.openai_wire import MODELS_PATH
-        from llmbench_mcp.backends.probe import Probe
+        from llmbench_mcp.backends.probe import SURE, Probe
 
         probe = Probe(client)
-        certainty = {name: await self._class(name).recognise(probe) for name in self.names()}
+        certainty, trouble = await _ask_all({name: self._class(name) for name in self.names()}, probe)
         best = max(certainty, key=lambda name: certainty[name], default="")
-        if best and certainty[best]:
+        if best and (certainty[best] >= SURE or (certainty[best] and not trouble)):
             return best
+        if trouble:  # whoever could not look might have been surer
+            raise trouble[0]
         client.accept(await probe.get(MODELS_PATH))
         raise ProtocolError(
             f"{client.address.base} answers, but is no inference server of a known kind"
@@ -140,6 +144,23 @@ class EntryPointBackends:
             close = ", ".join(nearest(name, self._points))
             raise SetupError(f"No backend named '{one_line(name, 60)}' is installed.", f"Installed: {close}.")
         return point
+
+
+async def _ask_all(classes: dict[str, BackendClass], probe: Probe) -> tuple[dict[str, int], list[EndpointError]]:
+    """How sure each backend is, all looking at once, and what kept any of them from looking."""
+    certainty: dict[str, int] = dict.fromkeys(classes, 0)
+    trouble: list[EndpointError] = []
+
+    async def one(name: str) -> None:
+        try:
+            certainty[name] = await classes[name].recognise(probe)
+        except EndpointError as error:
+            trouble.append(error)
+
+    async with anyio.create_task_group() as group:
+        for name in classes:
+            group.start_soon(one, name)
+    return certainty, trouble
 
 
 def _import(point: EntryPoint) -> BackendClass:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Mapping
+from operator import sub
 from typing import Any
 
 from llmbench_mcp.domain.chat import Timing
@@ -17,11 +19,11 @@ class StreamTimer:
     def __init__(self) -> None:
         self.origin: float | None = None
         self.end: float | None = None
-        self._first: float | None = None
         self._first_visible: float | None = None
         self._first_answer: float | None = None
-        self._last: float | None = None
-        self._gaps: list[float] = []
+        self._stamps = array("d")
+        self.again = self._stamps.append
+        """Notes the stamp of one more delta of a kind that ``delta`` has seen before."""
 
     def read(self, stamp: float) -> None:
         """Bytes came, of whatever meaning."""
@@ -33,11 +35,7 @@ class StreamTimer:
             self._first_visible = stamp
         if (content or call) and self._first_answer is None:
             self._first_answer = stamp
-        if self._last is None:
-            self._first = stamp
-        else:
-            self._gaps.append(stamp - self._last)
-        self._last = stamp
+        self._stamps.append(stamp)
 
     def finish(self, completion_tokens: int | None, server_timings: Any = None) -> Timing:
         """The timings; ``server_timings`` is llama.cpp's ``timings`` object or None."""
@@ -46,7 +44,7 @@ class StreamTimer:
             ttft_s=self._since(self._first_visible),
             ttfat_s=self._since(self._first_answer),
             e2e_s=self._since(self.end),
-            itl_s=tuple(self._gaps),
+            itl_s=tuple(map(sub, self._stamps[1:], self._stamps)),
             decode_tps=self._decode_tps(completion_tokens),
             prefill_tps=figures.get("prompt_per_second"),
             server=figures,
@@ -57,9 +55,9 @@ class StreamTimer:
 
     def _decode_tps(self, tokens: int | None) -> float | None:
         """(tokens - 1) / (last delta - first delta): the first token belongs to the time to first token."""
-        if tokens is None or tokens < 2 or self._first is None or self._last is None:
+        if tokens is None or tokens < 2 or not self._stamps:
             return None
-        span = self._last - self._first
+        span = self._stamps[-1] - self._stamps[0]
         return (tokens - 1) / span if span > 0 else None
 
 

@@ -17,29 +17,66 @@ _CHAIN_LIMIT = 20
 _BROKEN = ("Server disconnected", "peer closed connection")
 
 
+class Trouble:
+    """What can go wrong between here and one server, in words."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+
+    def broken(self) -> UnreachableError:
+        """The connection ended before the answer did."""
+        return UnreachableError(f"The connection to {self._base} broke.", "See whether the server still runs.")
+
+    def silent(self) -> EndpointTimeout:
+        """Nothing came for too long."""
+        return EndpointTimeout(
+            f"{self._base} sent nothing for too long.", "Raise the time limit or look at the server."
+        )
+
+    def not_accepting(self) -> EndpointTimeout:
+        """No connection within the time for it."""
+        return EndpointTimeout(f"{self._base} did not accept a connection in time.", _START)
+
+    def refused(self, error: BaseException) -> UnreachableError:
+        """No connection at all; ``error`` is the operating system's or the TLS library's."""
+        return UnreachableError(f"Nothing answers at {self._base}: {_reason(error)}.", _START)
+
+    def no_host(self) -> UnreachableError:
+        """The host's name is none."""
+        return UnreachableError(f"{self._base} has no valid host name.", "Check the address.")
+
+    def encoded(self) -> ProtocolError:
+        """A body in a content coding that was not asked for."""
+        return ProtocolError(f"{self._base} sent a body that cannot be decoded.", _START)
+
+    def garbled(self, said: str) -> ProtocolError:
+        """The bytes are no HTTP."""
+        return ProtocolError(f"{self._base} does not speak HTTP: {one_line(said, 120)}.", _START)
+
+
 @contextmanager
 def mapped(base: str) -> Iterator[None]:
     """Raise UnreachableError, EndpointTimeout or ProtocolError instead of httpx2's errors."""
     try:
         yield
     except (httpx2.TransportError, httpx2.DecodingError) as error:
-        raise _translate(base, error) from error
+        raise _translate(Trouble(base), error) from error
     except httpx2.InvalidURL as error:
-        raise UnreachableError(f"{base} has no valid host name.", "Check the address.") from error
+        raise Trouble(base).no_host() from error
 
 
-def _translate(base: str, error: httpx2.RequestError) -> EndpointError:
+def _translate(trouble: Trouble, error: httpx2.RequestError) -> EndpointError:
     if isinstance(error, httpx2.ConnectTimeout):
-        return EndpointTimeout(f"{base} did not accept a connection in time.", _START)
+        return trouble.not_accepting()
     if isinstance(error, httpx2.TimeoutException):
-        return EndpointTimeout(f"{base} sent nothing for too long.", "Raise the time limit or look at the server.")
+        return trouble.silent()
     if isinstance(error, httpx2.ConnectError):
-        return UnreachableError(f"Nothing answers at {base}: {_reason(error)}.", _START)
+        return trouble.refused(error)
     if isinstance(error, httpx2.DecodingError):
-        return ProtocolError(f"{base} sent a body that cannot be decoded.", _START)
+        return trouble.encoded()
     if isinstance(error, httpx2.RemoteProtocolError) and not str(error).startswith(_BROKEN):
-        return ProtocolError(f"{base} does not speak HTTP: {one_line(str(error), 120)}.", _START)
-    return UnreachableError(f"The connection to {base} broke.", "See whether the server still runs.")
+        return trouble.garbled(str(error))
+    return trouble.broken()
 
 
 def _reason(error: BaseException) -> str:

@@ -133,7 +133,7 @@ async def _executor(app: App) -> Check:
 
 
 async def _devices(app: App) -> Check:
-    from llmbench_mcp.cli.tables import told_unknown
+    from llmbench_mcp.cli.device_tables import told_unknown
 
     views = await app.devices.read()
     unknown = "; ".join(reason for view in views for reason in told_unknown(view))

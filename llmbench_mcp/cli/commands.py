@@ -17,9 +17,12 @@ from llmbench_mcp.cli import (
     exit_codes,
     failures,
     leaderboard,
+    model_commands,
     models,
     probe,
+    residency,
     runs,
+    schedule,
     score,
     suites,
     tasks,
@@ -76,9 +79,17 @@ def build() -> typer.Typer:
     work = _typer("The background process that does the work.")
     for name, command in executor.COMMANDS.items():
         work.command(name, epilog=_ANYWHERE)(command)
+    memory = _typer("What servers have loaded: list, load, unload.")
+    for name, command in residency.COMMANDS.items():
+        memory.command(name, epilog=_ANYWHERE)(command)
     root.add_typer(endpoint, name="endpoint")
     _add_models(root)
+    root.add_typer(memory, name="residency")
     root.add_typer(run, name="run")
+    orders = _typer("Suites run again at set times: add, list, show, run now, remove.")
+    for name, command in schedule.COMMANDS.items():
+        orders.command(name, epilog=_ANYWHERE)(command)
+    root.add_typer(orders, name="schedule")
     root.command("leaderboard", epilog=_ANYWHERE)(leaderboard.leaderboard)
     root.command("gpu", epilog=_ANYWHERE)(devices.gpu)
     root.command("score", epilog=_ANYWHERE)(score.score)
@@ -93,7 +104,11 @@ def build() -> typer.Typer:
 
 def _add_models(root: typer.Typer) -> None:
     root.command("discover", epilog=_ANYWHERE)(models.discover)
-    root.command("models", epilog=_ANYWHERE)(models.list_models)
+    group = _typer("Models: list them, or show, probe or change one.")
+    group.callback(invoke_without_command=True, epilog=_ANYWHERE)(models.list_models)
+    for name, command in model_commands.COMMANDS.items():
+        group.command(name, epilog=_ANYWHERE)(command)
+    root.add_typer(group, name="models")
     root.command("assign", epilog=_ANYWHERE)(models.assign)
     root.command("suites", epilog=_ANYWHERE)(suites.suites)
 

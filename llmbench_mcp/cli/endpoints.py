@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from llmbench_mcp.cli import output
 from llmbench_mcp.cli.session import session
+from llmbench_mcp.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from llmbench_mcp.app import App
-    from llmbench_mcp.domain.endpoint import Endpoint
+    from llmbench_mcp.domain.endpoint import Endpoint, EvictPolicy
     from llmbench_mcp.services.endpoints import EndpointView
 
 
@@ -36,12 +37,19 @@ def add(  # noqa: PLR0913 - a command has one parameter per option
         str | None, typer.Option(help="Environment variable that holds its API key.", metavar="VAR")
     ] = None,
     concurrency: Annotated[int, typer.Option(help="Requests at once.")] = 1,
+    evict: Annotated[
+        str | None,
+        typer.Option(help="own: unload only what this program loaded (default); any: all that is in the way."),
+    ] = None,
 ) -> None:
     """Add an inference server that answers now, or refresh the one at that address."""
     from llmbench_mcp.services.endpoints import NewEndpoint
 
     here = session(context)
-    new = NewEndpoint(url, name, backend, device, reference(credential_env), concurrency)
+    if evict not in (None, "own", "any"):
+        raise UsageError("--evict is own or any.", context)
+    facts = (url, name, backend, device, reference(credential_env), concurrency)
+    new = NewEndpoint(*facts, evict=cast("EvictPolicy | None", evict))
 
     async def work(app: App) -> tuple[Endpoint, bool, str | None]:
         before = await _name_before(app, url)

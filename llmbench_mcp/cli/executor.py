@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,15 +13,26 @@ from llmbench_mcp.cli import output
 from llmbench_mcp.cli.session import session
 
 if TYPE_CHECKING:
+    import anyio
+
     from llmbench_mcp.app import App
     from llmbench_mcp.store.leases import LeaseView
 
 
-def run(context: typer.Context) -> None:
+def run(
+    context: typer.Context,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Never leave by itself: for a service, which keeps schedules to the minute.")
+    ] = False,
+) -> None:
     """Do queued work in the foreground until idle. SIGTERM or Ctrl-C: finish what is in flight, then leave."""
     here = session(context)
     _log_to_stderr()
-    held = here.use(_run_draining)
+
+    async def work(app: App) -> bool:
+        return await _run_draining(app, stay)
+
+    held = here.use(work, measured=True)
     here.show({"ran": held}, lambda: [] if held else [_taken()])
 
 
@@ -31,11 +43,15 @@ def _taken() -> Any:
 
 
 def _log_to_stderr() -> None:
-    """Lines with UTC time and level; the process that spawned us sends stderr to a file."""
+    """Lines with UTC time and level, without keys; the process that spawned us sends stderr to a file."""
     import logging
     import time
 
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+    from llmbench_mcp.credentials.environment import all_keys
+    from llmbench_mcp.credentials.redact import RedactingFormatter, Redactor
+
+    layout = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s"
+    formatter = RedactingFormatter(Redactor(all_keys()), layout, "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)
@@ -43,25 +59,38 @@ def _log_to_stderr() -> None:
     logging.getLogger("llmbench_mcp").setLevel(logging.INFO)
 
 
-async def _run_draining(app: App) -> bool:
+async def _run_draining(app: App, stay: bool = False) -> bool:
     """Run the executor; the first signal drains it, a second one cancels what is in flight."""
     import anyio
 
+    asked = anyio.Event()
+
     async def heed(scope: anyio.CancelScope) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            asked = False
             async for _ in signals:
-                if asked:
+                if asked.is_set():
                     scope.cancel()
-                asked = True
+                asked.set()
                 app.executor.drain()
 
     held = True
     async with anyio.create_task_group() as group:
         group.start_soon(heed, group.cancel_scope)
-        held = await app.executor.run()
+        held = await _run(app, stay, asked)
         group.cancel_scope.cancel()
     return held
+
+
+async def _run(app: App, stay: bool, asked: anyio.Event) -> bool:
+    """Until there is nothing to do, or with ``stay`` until asked to leave: another's end is waited for, then."""
+    while True:
+        held = await app.executor.run(math.inf if stay else None)
+        if not held and await app.executors.follow_older(asked):
+            continue
+        if stay:
+            await app.executors.until_free(asked)
+        if not stay or asked.is_set():
+            return held
 
 
 def status(context: typer.Context) -> None:
@@ -70,12 +99,13 @@ def status(context: typer.Context) -> None:
 
     here = session(context)
 
-    async def work(app: App) -> LeaseView | None:
-        return await app.executors.view()
+    async def work(app: App) -> tuple[LeaseView | None, str | None]:
+        return await app.executors.view(), await app.executors.remark()
 
-    held = here.use(work)
+    held, remark = here.use(work)
     log = here.settings().log_dir / "executor.log"
-    here.show({"executor": held, "log": log}, lambda: [tables.sentence(_state(held)), tables.sentence(f"Log: {log}")])
+    told = [_state(held), *([remark] if remark else []), f"Log: {log}"]
+    here.show({"executor": held, "remark": remark, "log": log}, lambda: list(map(tables.sentence, told)))
 
 
 def _state(held: LeaseView | None) -> str:

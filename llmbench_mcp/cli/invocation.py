@@ -22,9 +22,11 @@ class Invocation:
 
 
 _VALUED = """
-    --attempt --backend --concurrency --credential-env --ctx --device --endpoint --failure --jobs --key --limit
-    --max-tokens --model --model-name --name --offset --output --port --priority --prompt --rank-by --repeats --seed
-    --status --suite --system --temperature --text --timeout --toolsets --top-p
+    --attempt --backend --can --cannot --capability --concurrency --context --credential-env --ctx --device
+    --endpoint --evict --failure --family --jobs --key --limit --limit-attempts --limit-seconds --limit-tokens
+    --max-tokens --minutes --model --model-name --name --offset --output --param --parameters --port --priority
+    --prompt --quantisation --rank-by --repeats --seed --select --status --suite --system --tasks --temperature
+    --text --timeout --toolsets --top-p --unset --zone
 """
 TAKE_A_VALUE = frozenset(_VALUED.split())
 """The options whose next word is theirs whatever it looks like; not ``--wait``, which takes one in some commands."""

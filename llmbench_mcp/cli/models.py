@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from llmbench_mcp.cli import exit_codes
+from llmbench_mcp.cli import exit_codes, shapes
 from llmbench_mcp.cli.session import MOST, session
 from llmbench_mcp.cli.usage import UsageError
 
@@ -21,18 +21,24 @@ if TYPE_CHECKING:
 def discover(
     context: typer.Context,
     names: Annotated[list[str] | None, typer.Argument(metavar="[ENDPOINT]...", help="All when none is named.")] = None,
+    look: Annotated[
+        bool, typer.Option("--look", help="Look for servers at the usual ports of this machine, too, and add them.")
+    ] = False,
 ) -> int:
-    """Ask the endpoints which models they offer. Fails only when none of them answers."""
+    """Ask the endpoints which models they offer. Fails only when none of them answers.
+
+    While no endpoint is known, the usual ports of this machine are looked at.
+    """
     from llmbench_mcp.cli import tables
 
     here = session(context)
 
     async def work(app: App) -> list[DiscoveryReport]:
-        return await app.models.discover(names or ())
+        return await app.models.discover(names or (), around=look)
 
     reports = here.use(work)
     here.show({"endpoints": reports}, lambda: [tables.discovered(reports)])
-    return exit_codes.FAILED if all(report.error for report in reports) else exit_codes.OK
+    return exit_codes.FAILED if reports and all(report.error for report in reports) else exit_codes.OK
 
 
 def list_models(
@@ -40,18 +46,22 @@ def list_models(
     text: Annotated[str | None, typer.Option(help="Only names, families or quantisations with this in them.")] = None,
     endpoint: Annotated[str | None, typer.Option(help="Only models offered there.")] = None,
     status: Annotated[str | None, typer.Option(help="Only this status, e.g. new, active.")] = None,
+    capability: Annotated[str | None, typer.Option(help="Only models that can this, e.g. tools, vision.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many to show.")] = 200,
 ) -> None:
-    """List the models known, with where they are offered and assigned."""
+    """List the models known, with where they are offered and assigned; or do with one what the command says."""
+    if context.invoked_subcommand is not None:
+        return
     from llmbench_mcp.services.models import ModelFilter
 
     here = session(context)
 
     async def work(app: App) -> tuple[list[Model], int]:
-        return await app.models.page(ModelFilter(text, endpoint, status), limit)
+        return await app.models.page(ModelFilter(text, endpoint, status, capability), limit)
 
     found, total = here.use(work)
-    here.show({"models": found, "total": total}, lambda: _render(found, total))
+    document = {"models": [shapes.model(one) for one in found], "total": total}
+    here.show(document, lambda: _render(found, total))
 
 
 def _render(found: Sequence[Model], total: int) -> Iterable[RenderableType]:
@@ -69,13 +79,13 @@ def assign(
     context: typer.Context,
     model: Annotated[str, typer.Argument(help="Name, id or name@endpoint.")],
     endpoint: Annotated[str | None, typer.Argument(help="Where it runs; needless when only one offers it.")] = None,
-    none: Annotated[bool, typer.Option("--none", help="Take the assignment away.")] = False,
+    none: Annotated[bool, typer.Option("--remove", "--none", help="Take the assignment away.")] = False,
 ) -> None:
     """Assign a model to an endpoint, which is where its runs will ask it."""
     from llmbench_mcp.cli import tables
 
     if none and endpoint:
-        raise UsageError("--none and an endpoint exclude each other.", context)
+        raise UsageError("--remove and an endpoint exclude each other.", context)
     here = session(context)
 
     async def work(app: App) -> Model:
@@ -84,7 +94,7 @@ def assign(
         return await app.models.assign(model, endpoint)
 
     changed = here.use(work)
-    here.show({"model": changed}, lambda: [tables.sentence(_assigned(changed))])
+    here.show({"model": shapes.model(changed)}, lambda: [tables.sentence(_assigned(changed))])
 
 
 def _assigned(model: Model) -> str:

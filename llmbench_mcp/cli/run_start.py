@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from llmbench_mcp.cli import exit_codes, figures, output
+from llmbench_mcp.cli.run_input import matrix_of, tasks_in
 from llmbench_mcp.cli.run_view import is_clean, render_run
 from llmbench_mcp.cli.session import Session, session
 from llmbench_mcp.domain.chat import Sampling
-from llmbench_mcp.domain.run import RunRequest
+from llmbench_mcp.domain.run import RunRequest, run_limits
 
 if TYPE_CHECKING:
     from llmbench_mcp.app import App
     from llmbench_mcp.services.runs import RunPreview, Started
 
 Model = Annotated[list[str], typer.Option("--model", help="Name, id or name@endpoint; may be repeated.")]
+Select = Annotated[
+    str | None, typer.Option(help="Instead of --model: all, new, active or unstable_failed.", metavar="WHICH")
+]
 SuiteName = Annotated[list[str], typer.Option("--suite", help="May be repeated; see suites.")]
+Parameter = Annotated[
+    list[str],
+    typer.Option("--param", metavar="NAME=V1,V2", help="Run every combination, e.g. --param temperature=0,0.7"),
+]
+Tasks = Annotated[
+    Path | None,
+    typer.Option(
+        "--tasks", metavar="FILE", help="Own tasks, JSON or JSONL: prompt and expected, criteria or validation."
+    ),
+]
+_NONE: list[str] = []
 
 
 def start(  # noqa: PLR0913 - a command has one parameter per option
     context: typer.Context,
-    model: Model,
-    suite: SuiteName,
+    model: Model = _NONE,
+    suite: SuiteName = _NONE,
+    select: Select = None,
     endpoint: Annotated[str | None, typer.Option(help="Run there instead of where the models are assigned.")] = None,
     repeats: Annotated[int, typer.Option(help="How often each task is asked.")] = 1,
     temperature: Annotated[float, typer.Option()] = 0.0,
     top_p: Annotated[float | None, typer.Option()] = None,
     seed: Annotated[int, typer.Option()] = 0,
     max_tokens: Annotated[int | None, typer.Option(help="Token budget of an answer, instead of the task's.")] = None,
+    param: Parameter = _NONE,
+    tasks: Tasks = None,
+    limit_tokens: Annotated[int | None, typer.Option(help="Stop after that many tokens in all.")] = None,
+    limit_seconds: Annotated[float | None, typer.Option(help="Stop that many seconds after the first step.")] = None,
+    limit_attempts: Annotated[int | None, typer.Option(help="Stop after that many attempts.")] = None,
     priority: Annotated[int, typer.Option(help="-100 to 100; higher runs earlier.")] = 0,
     key: Annotated[str | None, typer.Option(help="Idempotency key: the same key gives the same run.")] = None,
     keep_loaded: Annotated[bool, typer.Option("--keep-loaded", help="Do not unload the model at the end.")] = False,
@@ -38,7 +60,11 @@ def start(  # noqa: PLR0913 - a command has one parameter per option
 ) -> int:
     """Start a run; a background process does the work."""
     sampling = Sampling(temperature, top_p, seed, max_tokens)
-    request = RunRequest(tuple(model), tuple(suite), endpoint, repeats, sampling, priority, key, keep_loaded)
+    limits = run_limits({"tokens": limit_tokens, "seconds": limit_seconds, "attempts": limit_attempts})
+    more = (matrix_of(param, context), limits, tasks_in(tasks))
+    request = RunRequest(
+        tuple(model), tuple(suite), endpoint, repeats, sampling, priority, key, keep_loaded, *more, select
+    )
     here = session(context)
     if dry_run:
         return _preview(here, request)
@@ -56,7 +82,7 @@ def _preview(here: Session, request: RunRequest) -> int:
         f"Would ask {plan.attempts} times, with {figures.count(plan.loads, 'model load')}: {', '.join(plan.jobs)}."
         f"{_estimate(plan.estimate_s, ' Estimate: ', '.')} Nothing was started."
     )
-    here.show({"dry_run": plan}, lambda: [tables.sentence(told)])
+    here.show({"dry_run": plan}, lambda: [tables.sentence(told), *map(tables.sentence, plan.remarks)])
     return exit_codes.OK
 
 
@@ -75,7 +101,10 @@ def _start(here: Session, request: RunRequest, wait: bool) -> int:
 
     started = here.use(work)
     run = started.run
-    document = {"run": shapes.run(run), "created": started.created, "estimate_s": started.estimate_s}
+    head = {name: getattr(started, name) for name in ("created", "estimate_s", "remarks")}
+    document = {"run": shapes.run(run)} | head
+    for remark in started.remarks:
+        output.note(remark)
     here.show(document, lambda: render_run(run))
     return exit_codes.RUN_NOT_CLEAN if wait and not is_clean(run) else exit_codes.OK
 

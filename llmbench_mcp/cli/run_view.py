@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from llmbench_mcp.cli import figures
+from llmbench_mcp.cli.grid import Column
 from llmbench_mcp.cli.progress import counts, step
-from llmbench_mcp.domain.run import Run
+from llmbench_mcp.domain.run import Run, RunEvent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,6 +31,8 @@ def render_run(run: Run) -> Iterable[RenderableType]:
     doing = step(run)
     if not run.is_over and doing and doing != run.reason:
         yield tables.sentence(f"Now: {doing}")
+    if run.interrupted:
+        yield tables.sentence(f"Interrupted {times(run.interrupted)}: what was in flight was asked again.")
     if run.jobs:
         yield tables.jobs(run.jobs, run.reason)
     if run.failures:
@@ -37,3 +40,39 @@ def render_run(run: Run) -> Iterable[RenderableType]:
         yield tables.sentence(f"Failures: {words}")
     follow = f"run results {run.id}" if run.is_over else f"run status {run.id} --wait"
     yield tables.sentence(f"Next: llmbench-mcp {follow}")
+
+
+def times(count: int) -> str:
+    """Once, twice, 3 times."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+_HISTORY = (Column("Time"), Column("What"), Column("Model"), Column("Why", wraps=True))
+_TOLD = {"job_running": "measuring", "job_done": "job done", "job_failed": "job failed", "job_blocked": "job blocked"}
+
+
+def render_events(run: Run, events: Sequence[RunEvent]) -> RenderableType:
+    """A run's history as a table."""
+    from llmbench_mcp.cli import tables
+
+    models = {job.id: job.model for job in run.jobs}
+    rows = [
+        (
+            event.at[:19].replace("T", " "),
+            _TOLD.get(event.kind, event.kind.replace("_", " ")),
+            models.get(str(event.data.get("job")), ""),
+            _why(event),
+        )
+        for event in events
+    ]
+    return tables.slim("", _HISTORY, rows, ["Model", "Why"])
+
+
+def _why(event: RunEvent) -> str:
+    if event.data.get("reason"):
+        return str(event.data["reason"])
+    if event.kind == "attempt":
+        verdict = "passed" if event.data.get("passed") else event.data.get("failure") or "failed"
+        return f"{event.data.get('task')}: {verdict}"
+    facts = {name: value for name, value in event.data.items() if name not in ("job", "reason")}
+    return ", ".join(f"{name} {value}" for name, value in facts.items())

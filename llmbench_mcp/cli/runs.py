@@ -1,4 +1,4 @@
-"""``run start | status | results | cancel | list``."""
+"""``run start | status | results | cancel | retry | list``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import typer
 
 from llmbench_mcp.cli.run_results import results
 from llmbench_mcp.cli.run_start import start
-from llmbench_mcp.cli.run_view import is_clean, render_run
+from llmbench_mcp.cli.run_view import is_clean, render_events, render_run
 from llmbench_mcp.cli.session import MOST, session
+from llmbench_mcp.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from llmbench_mcp.app import App
-    from llmbench_mcp.domain.run import Run
+    from llmbench_mcp.domain.run import Run, RunEvent
 
 _WAIT = "Wait for its end, or only up to so many seconds."
+_MOST_EVENTS = 1000
 _NUMBER = re.compile(r"[-+]?[.\d].*")
 
 
@@ -36,6 +38,7 @@ def status(
     context: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID")],
     wait: Annotated[float, typer.Option(min=0, help=_WAIT, metavar="[S]")] = 0,
+    events: Annotated[bool, typer.Option("--events", help="Show the run's history, too.")] = False,
 ) -> int:
     """Show how far a run is. Exit code 3 when waited for and it ended cancelled, failed or with errors."""
     from llmbench_mcp.cli import exit_codes, shapes
@@ -43,7 +46,7 @@ def status(
 
     here = session(context)
 
-    async def work(app: App) -> Run:
+    async def look(app: App) -> Run:
         if not wait:
             return await app.runs.status(run_id)
         import anyio
@@ -52,8 +55,12 @@ def status(
             return await follow(app.runs, run_id, display)
         return await app.runs.get(run_id)
 
-    found = here.use(work)
-    here.show({"run": shapes.run(found)}, lambda: render_run(found))
+    async def work(app: App) -> tuple[Run, list[RunEvent]]:
+        return await look(app), await app.runs.events(run_id, limit=_MOST_EVENTS) if events else []
+
+    found, history = here.use(work)
+    document = {"run": shapes.run(found)} | ({"events": history} if events else {})
+    here.show(document, lambda: [*render_run(found), *([render_events(found, history)] if events else [])])
     return exit_codes.RUN_NOT_CLEAN if wait and found.is_over and not is_clean(found) else exit_codes.OK
 
 
@@ -68,6 +75,33 @@ def cancel(context: typer.Context, run_id: Annotated[str, typer.Argument(metavar
 
     found = here.use(work)
     here.show({"run": shapes.run(found)}, lambda: render_run(found))
+
+
+def retry(
+    context: typer.Context,
+    run_id: Annotated[str, typer.Argument(metavar="ID")],
+    failed: Annotated[bool, typer.Option("--failed", help="Ask wrong answers again; the score stays.")] = False,
+    regrade: Annotated[bool, typer.Option("--regrade", help="Grade stored answers again; asks no model.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Show progress until the end.")] = False,
+) -> int:
+    """Ask again what ended in an error or was cancelled; with --failed or --regrade do that instead."""
+    from llmbench_mcp.cli import exit_codes, shapes
+    from llmbench_mcp.cli.progress import follow, progress
+
+    if failed and regrade:
+        raise UsageError("--failed and --regrade exclude each other.", context)
+    here = session(context)
+
+    async def work(app: App) -> tuple[Run, int]:
+        run, count = await app.runs.retry(run_id, "failed" if failed else "regrade" if regrade else "errors")
+        if not wait:
+            return run, count
+        with progress() as display:
+            return await follow(app.runs, run_id, display), count
+
+    found, count = here.use(work)
+    here.show({"run": shapes.run(found), "attempts": count}, lambda: render_run(found))
+    return exit_codes.RUN_NOT_CLEAN if wait and not is_clean(found) else exit_codes.OK
 
 
 def list_runs(
@@ -94,5 +128,6 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "status": status,
     "results": results,
     "cancel": cancel,
+    "retry": retry,
     "list": list_runs,
 }

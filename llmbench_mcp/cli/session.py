@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from llmbench_mcp.cli import output
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_WAKING_NOBODY = {("executor",), ("doctor",)}
+"""Commands that start no executor though a schedule is due: the first are about executors."""
 MOST = 1_000_000
 """The largest number that a paging option takes."""
 
@@ -37,17 +40,24 @@ class Session:
         """The settings, with changes that a command's own options ask for."""
         return replace(self.call.settings(), **changes)
 
-    def use(self, work: Callable[[App], Awaitable[T]], settings: Settings | None = None) -> T:
-        """Open the application, do ``work`` with it, close it. Raises what the services raise."""
+    def use(
+        self, work: Callable[[App], Awaitable[T]], settings: Settings | None = None, *, measured: bool = False
+    ) -> T:
+        """Open the application, do ``work`` with it, close it. Raises what the services raise.
+
+        ``measured``: on uvloop, where it is installed, since this work times streams.
+        """
         import anyio
 
         from llmbench_mcp.app import open_app
 
         async def main() -> T:
             async with open_app(settings or self.settings()) as app:
+                if self.call.argv[:1] not in _WAKING_NOBODY:
+                    await app.schedules.wake()
                 return await work(app)
 
-        return anyio.run(main)
+        return anyio.run(main, backend_options={"use_uvloop": measured and find_spec("uvloop") is not None})
 
     def show(self, document: Any, render: Callable[[], Iterable[RenderableType]]) -> None:
         """Answer: as JSON or, for people, what ``render`` gives."""

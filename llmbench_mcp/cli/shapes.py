@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from llmbench_mcp.domain.chat import Completion, Usage
     from llmbench_mcp.domain.endpoint import Endpoint
     from llmbench_mcp.domain.leaderboard import Entry
+    from llmbench_mcp.domain.model import Model
     from llmbench_mcp.domain.run import Run
     from llmbench_mcp.services.devices import DeviceView
     from llmbench_mcp.services.endpoints import EndpointView
+    from llmbench_mcp.services.health import ProbeReport
     from llmbench_mcp.services.leaderboard import Leaderboard
     from llmbench_mcp.services.suites import SuiteView
 
@@ -37,13 +39,26 @@ def plain(value: Any) -> Any:
 
 def endpoint(found: Endpoint) -> dict[str, Any]:
     """An endpoint; of its credential only the reference's name."""
-    return asdict(found)
+    return asdict(found) | {"state": found.state}
 
 
 def endpoint_view(view: EndpointView) -> dict[str, Any]:
     """An endpoint with what a look at it found; ``residents`` null when unknown."""
     residents = None if view.residents is None else [asdict(resident) for resident in view.residents]
     return endpoint(view.endpoint) | {"residents": residents, "error": view.error}
+
+
+def model(found: Model) -> dict[str, Any]:
+    """A model with its homes; ``capabilities`` are those it has, ``known_capabilities`` say also who says so."""
+    return asdict(found) | {"capabilities": list(found.capabilities)}
+
+
+def probe(report: ProbeReport) -> dict[str, Any]:
+    """A probe's checks and what is recorded after it."""
+    names = ("name", "outcome", "message", "retries", "seconds", "tools")
+    checks = [{name: getattr(check, name) for name in names} for check in report.checks]
+    head = {"endpoint": report.endpoint.name, "status_before": report.before, "is_well": report.is_well}
+    return {"model": model(report.model), **head, "checks": checks}
 
 
 def completion(done: Completion) -> dict[str, Any]:
@@ -122,5 +137,8 @@ def entry(ranked: Entry) -> dict[str, Any]:
 
 
 def device(view: DeviceView) -> dict[str, Any]:
-    """A device reading and who loads into it."""
-    return asdict(view.device) | {"endpoints": view.endpoints}
+    """A device reading, who loads into it, and whose server each process is."""
+    shape = asdict(view.device) | {"endpoints": view.endpoints}
+    for process in shape["processes"]:
+        process["endpoint"] = view.owners.get(process["pid"])
+    return shape

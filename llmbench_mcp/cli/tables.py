@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from llmbench_mcp.cli import figures
@@ -11,18 +10,14 @@ from llmbench_mcp.cli.grid import CELL, Column, Grid, Paragraph
 from llmbench_mcp.domain.text import one_line
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from rich.text import Text
 
     from llmbench_mcp.domain.attempt import AttemptRecord
     from llmbench_mcp.domain.leaderboard import Entry
     from llmbench_mcp.domain.model import DiscoveryReport, Model
     from llmbench_mcp.domain.run import Job, Run
-    from llmbench_mcp.services.devices import DeviceView
     from llmbench_mcp.services.endpoints import EndpointView
     from llmbench_mcp.services.suites import SuiteView
-
-_NO_CARD = re.compile(r"nvidia: (NVML Shared Library Not Found|the driver finds no card)")
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], title: str = "") -> Grid:
@@ -71,30 +66,40 @@ def endpoints(views: Sequence[EndpointView]) -> Grid:
 
 def _endpoint_row(view: EndpointView) -> tuple[str, ...]:
     found = view.endpoint
-    states = {True: "reachable", False: "unreachable", None: "not looked at"}
+    states = {"reachable": "reachable", "unreachable": "unreachable", "no_access": "no access"}
     error = (view.error or found.last_error or "") if found.reachable is False else ""
     loaded = "unknown" if view.residents is None else ", ".join(r.served_name for r in view.residents) or "nothing"
     version = f" {found.server_version}" if found.server_version else ""
-    return (found.name, found.backend + version, found.url, found.device, states[found.reachable], loaded, error)
+    return (
+        found.name,
+        found.backend + version,
+        found.url,
+        found.device,
+        states.get(found.state, "not looked at"),
+        loaded,
+        error,
+    )
 
 
 def discovered(reports: Sequence[DiscoveryReport]) -> Grid:
     """What discovery changed, one endpoint a row."""
+    changes = ("New", "Changed", "Missing", "Removed", "Back")
     columns = (
         Column("Endpoint"),
         Column("Models", right=True),
-        *(Column(name, wraps=True) for name in ("New", "Missing", "Back")),
+        *(Column(name, wraps=True) for name in changes),
         Column("Remarks", note=True),
     )
-    return slim("", columns, [_report_row(report) for report in reports], ["New", "Missing", "Back", "Remarks"])
+    return slim("", columns, [_report_row(report) for report in reports], [*changes, "Remarks"])
 
 
 def _report_row(report: DiscoveryReport) -> tuple[str, ...]:
-    changes = [", ".join(names) for names in (report.added, report.missing, report.back)]
-    remarks = "; ".join(report.warnings)
+    found = (report.added, report.changed, report.missing, report.removed, report.back)
+    remarks = [f"found on this machine and added, taken to be on {report.new_on}"] if report.new_on else []
+    remarks += report.warnings
     if report.error:
-        remarks = f"failed: {report.error} {report.next_step}"
-    return (report.endpoint_name, str(report.seen), *changes, remarks)
+        remarks.append(f"failed: {report.error} {report.next_step}")
+    return (report.endpoint_name, str(report.seen), *(", ".join(names) for names in found), "; ".join(remarks))
 
 
 def models(found: Sequence[Model]) -> Grid:
@@ -118,13 +123,18 @@ def _model_row(model: Model) -> tuple[str, ...]:
     return (
         model.name,
         model.status,
-        figures.parameters(model.parameter_count),
-        model.quantisation or figures.UNKNOWN,
+        _guess(model, "parameter_count", figures.parameters(model.parameter_count)),
+        _guess(model, "quantisation", model.quantisation or figures.UNKNOWN),
         figures.size(model.size_bytes),
         figures.number(model.context_length),
         homes,
         assigned.endpoint_name if assigned else figures.UNKNOWN,
     )
+
+
+def _guess(model: Model, field: str, cell: str) -> str:
+    """The cell, with a question mark where it was read out of the model's name."""
+    return f"{cell} ?" if field in model.guessed else cell
 
 
 def suites(views: Sequence[SuiteView]) -> Grid:
@@ -274,47 +284,3 @@ def _entry_row(ranked: Entry) -> tuple[str, ...]:
         figures.duration(ranked.ttft_p50_s),
         remarks,
     )
-
-
-def devices(views: Sequence[DeviceView]) -> Iterator[RenderableType]:
-    """Devices, and below them what is unknown about them."""
-    columns = (
-        Column("Device"),
-        Column("Name", wraps=True),
-        Column("Used", right=True),
-        Column("Total", right=True),
-        Column("Load", right=True, drop=2),
-        Column("Temp.", right=True, drop=1),
-        Column("Power", right=True, drop=1),
-        Column("Endpoints", wraps=True, drop=3),
-    )
-    rows = [_device_row(view) for view in views]
-    untold = [c.name for i, c in enumerate(columns) if all(row[i] == figures.UNKNOWN for row in rows)]
-    yield slim("", columns, rows, untold)
-    for view in views:
-        unknown = told_unknown(view)
-        if unknown:
-            yield Paragraph("; ".join(unknown), label=f"Unknown of {view.device.id}: ")
-
-
-def told_unknown(view: DeviceView) -> list[str]:
-    """What is worth telling people: that there is no NVIDIA driver or card is no news to who has none."""
-    return [reason for reason in view.device.unknown if not _NO_CARD.match(reason)]
-
-
-def _device_row(view: DeviceView) -> tuple[str, ...]:
-    device = view.device
-    return (
-        device.id,
-        device.name,
-        figures.size(device.memory_used_bytes),
-        figures.size(device.memory_total_bytes),
-        _with_unit(device.utilisation_pct, "%"),
-        _with_unit(device.temperature_c, "°C"),
-        _with_unit(device.power_w, "W"),
-        ", ".join(view.endpoints),
-    )
-
-
-def _with_unit(value: float | None, unit: str) -> str:
-    return figures.UNKNOWN if value is None else f"{figures.number(value)} {unit}"

@@ -10,9 +10,12 @@ from llmbench_mcp.domain.errors import AuthError, InputError
 
 MIN_LENGTH = 8
 """Shorter keys are refused: they would turn ordinary words into placeholders when redacted."""
+_MIN_DIFFERENT = 4
 _REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]{0,127})")
 _FOR_AGENTS = re.compile(r"LLMBENCH_KEY_[A-Z0-9_]{1,100}")
 _PRINTABLE = re.compile(r"[\x21-\x7e]+")
+_WORDS = re.compile(r"(?=.{1,19}$)([a-z_-]+|[A-Z_-]+|[A-Z][a-z]+)|\d{1,15}")
+"""Words and counting numbers, such as ``password``, ``not-needed`` or ``12345678``: they stand in ordinary text."""
 
 
 class Secret:
@@ -69,7 +72,7 @@ def resolve(ref: str | None, environment: Mapping[str, str] = os.environ) -> Sec
 
     Raises:
         InputError: not a reference.
-        AuthError: the variable is unset, too short or not printable ASCII. Its value is never shown.
+        AuthError: the variable is unset, too short, a mere word or not printable ASCII. Its value is never shown.
     """
     if ref is None:
         return None
@@ -84,7 +87,7 @@ def resolve(ref: str | None, environment: Mapping[str, str] = os.environ) -> Sec
 def all_keys(environment: Mapping[str, str] = os.environ) -> list[Secret]:
     """Every secret in a variable ``LLMBENCH_KEY_*``, in use or not: what no server's text may carry on."""
     values = (value.strip() for name, value in environment.items() if _FOR_AGENTS.fullmatch(name))
-    return [Secret(value) for value in values if value]
+    return [Secret(value) for value in values if value and not _is_common(value)]
 
 
 def _problem(value: str) -> str | None:
@@ -92,4 +95,11 @@ def _problem(value: str) -> str | None:
         return "is not set"
     if len(value) < MIN_LENGTH:
         return f"holds fewer than {MIN_LENGTH} characters, which is no key"
+    if _is_common(value):
+        return "holds a word or number that ordinary text has, which is no key"
     return None if _PRINTABLE.fullmatch(value) else "holds characters that no key has"
+
+
+def _is_common(value: str) -> bool:
+    """Whether redacting it would riddle ordinary text with placeholders."""
+    return bool(_WORDS.fullmatch(value)) or len(set(value)) < _MIN_DIFFERENT

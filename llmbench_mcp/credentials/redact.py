@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import re
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
@@ -34,7 +35,8 @@ class Redactor:
     """Replaces known secrets in every form they travel in, and what looks like a key by its place."""
 
     def __init__(self, secrets: Iterable[Revealable] = ()) -> None:
-        self._forms: set[str] = set()
+        self._values: set[str] = set()
+        self._patterns: dict[str, int] = {}
         self._known: re.Pattern[str] | None = None
         for secret in secrets:
             self.add(secret)
@@ -42,11 +44,12 @@ class Redactor:
     def add(self, secret: Revealable) -> None:
         """Know one more; secrets under 8 characters are not known, or common words would vanish."""
         value = secret.reveal()
-        if len(value) < _MIN_LENGTH or value in self._forms:
+        if len(value) < _MIN_LENGTH or value in self._values:
             return
-        self._forms |= forms_of(value)
-        longest_first = sorted(self._forms, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, longest_first)), re.I)
+        self._values.add(value)
+        self._patterns |= {re.escape(form): len(form) for form in forms_of(value)} | {_spelled(value): len(value)}
+        longest_first = sorted(self._patterns, key=lambda pattern: self._patterns[pattern], reverse=True)
+        self._known = re.compile("|".join(longest_first), re.I)
 
     def remembering(self, resolve: Callable[[str], S]) -> Callable[[str], S]:
         """``resolve``, but every secret it gives is known from then on."""
@@ -71,10 +74,27 @@ class Redactor:
         return _FIELD.sub(rf"\1{PLACEHOLDER}", text)
 
 
+class RedactingFormatter(logging.Formatter):
+    """Formats log records, tracebacks included, without the secrets that ``redactor`` knows or suspects."""
+
+    def __init__(self, redactor: Redactor, layout: str, dates: str | None = None) -> None:
+        super().__init__(layout, dates)
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The whole text of one record."""
+        return self._redactor.redact(super().format(record))
+
+
+def _spelled(value: str) -> str:
+    """A pattern of the key, any of its characters perhaps written as ``%2d``, ``%252d`` or ``\\u002d``."""
+    return "".join(rf"(?:{re.escape(char)}|(?:%(?:25){{0,3}}|\\u00){ord(char):02x})" for char in value)
+
+
 def forms_of(value: str) -> set[str]:
-    """Plain, URL-encoded, JSON-escaped and base64 (alone, or anywhere inside something encoded with it)."""
+    """Plain, URL-encoded, JSON-escaped, hex and base64 (alone, or anywhere inside something encoded with it)."""
     raw = value.encode()
-    plain = {value, quote(value, safe=""), quote(value), quote_plus(value), json.dumps(value)[1:-1]}
+    plain = {value, quote(value, safe=""), quote(value), quote_plus(value), json.dumps(value)[1:-1], raw.hex()}
     encoded = {form for offset in range(3) for form in _base64_inside(raw, offset)}
     return {form for form in plain | encoded if len(form) >= _MIN_LENGTH}
 

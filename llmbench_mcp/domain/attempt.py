@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from llmbench_mcp.domain.chat import Completion
+from llmbench_mcp.domain.hardware import Energy
 
-AttemptState = Literal["pending", "generating", "grading", "done", "error", "cancelled"]
+AttemptState = Literal["pending", "generating", "grading", "done", "error", "cancelled", "regrade"]
 
 LOGIC_FAILURES = frozenset(
     {
@@ -74,7 +75,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class PlannedAttempt:
-    """An attempt as the executor claims it."""
+    """An attempt as the executor claims it. ``counted``: whether its verdict is part of any score."""
 
     id: str
     run_id: str
@@ -84,6 +85,7 @@ class PlannedAttempt:
     repeat: int
     tries: int
     interrupted: int = 0
+    counted: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ class AttemptOutcome:
     """What is committed for one attempt, in one transaction.
 
     Exactly one of ``grade`` (state done) and ``failure`` (state error: not evidence about the model) is set.
-    ``retries`` counts requests repeated after an infrastructure error; waits are in no timing.
+    ``retries`` counts requests repeated after an infrastructure error; waits are in no timing. ``energy`` is what the
+    device took during the last request; with neither joules nor reason it was not looked at.
     """
 
     attempt: PlannedAttempt
@@ -111,6 +114,7 @@ class AttemptOutcome:
     failure: str | None = None
     message: str | None = None
     retries: int = 0
+    energy: Energy = Energy()
 
 
 @dataclass(frozen=True, slots=True)

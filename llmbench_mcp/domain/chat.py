@@ -2,39 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+Reasoning = Literal["off", "on", "low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling parameters; None means the server's default and is not sent."""
+    """How a model is asked; None means the server's default and is not sent.
+
+    ``context_length``: tokens of context to load the model with, where the server lets us choose.
+    ``reasoning``: whether, or how much, a reasoning model thinks first.
+    """
 
     temperature: float | None = 0.0
     top_p: float | None = None
     seed: int | None = 0
     max_tokens: int | None = None
+    context_length: int | None = None
+    reasoning: Reasoning | None = None
 
-    def as_dict(self) -> dict[str, float | int | None]:
-        """All four, for manifests and hashes."""
-        return {
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "seed": self.seed,
-            "max_tokens": self.max_tokens,
-        }
+    def as_dict(self) -> dict[str, float | int | str | None]:
+        """For manifests and hashes: the first four always, the others where set, so that old hashes stay."""
+        always = {name: getattr(self, name) for name in ("temperature", "top_p", "seed", "max_tokens")}
+        rarely = {name: getattr(self, name) for name in ("context_length", "reasoning")}
+        return always | {name: value for name, value in rarely.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Tokens an answer may have where the request does not say: ``default`` where the task is silent, too;
+    ``least`` whatever the task says, for models that think before they answer."""
+
+    default: int = 2048
+    least: int = 0
+
+    def tokens(self, asked: int | None, task: int | None) -> int:
+        """The budget of one answer."""
+        return asked or max(self.least, task or self.default)
+
+    def as_dict(self) -> dict[str, int]:
+        """For manifests."""
+        return {"default": self.default, "least": self.least}
+
+
+Watch = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A rendered prompt for one model. ``tools`` are OpenAI function schemas."""
+    """A rendered prompt for one model. ``tools`` are OpenAI function schemas.
+
+    ``watch`` is given every piece of reasoning and answer as it comes; a word from it ends the stream, and is
+    the completion's ``finish_reason``.
+    """
 
     model: str
     prompt: str
     system: str | None = None
     sampling: Sampling = Sampling()
     tools: tuple[Mapping[str, Any], ...] = ()
+    watch: Watch | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +86,9 @@ class Timing:
     (content or tool call). ``e2e_s``: last byte of the stream. ``itl_s``: gaps between successive
     non-empty deltas. ``decode_tps``: (output tokens - 1) / (last delta - first delta).
     ``prefill_tps`` and ``server`` come from the server's own figures and are never mixed with ours.
+
+    A call inside which the server says that it loaded the model is cold: ``ttft_s`` and ``ttfat_s`` are None,
+    ``server`` holds ``load_s``, and what was observed as ``cold_ttft_s`` and ``cold_ttfat_s``.
     """
 
     ttft_s: float | None = None

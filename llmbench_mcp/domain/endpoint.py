@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 BackendName = str
 EvictPolicy = Literal["own", "any"]
+EndpointState = Literal["unknown", "reachable", "unreachable", "no_access"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +32,33 @@ class Endpoint:
     reachable: bool | None = None
     last_seen: str | None = None
     last_error: str | None = None
+    last_error_kind: str | None = None
+
+    @property
+    def state(self) -> EndpointState:
+        """``no_access``: it answers, and refuses the credential or the lack of one."""
+        if self.reachable is None:
+            return "unknown"
+        if self.reachable:
+            return "reachable"
+        return "no_access" if self.last_error_kind == "auth" else "unreachable"
 
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A model loaded in an endpoint's memory now, as the server reports it; bytes or None."""
+    """A model loaded in an endpoint's memory now, as the server reports it; None where it does not say.
+
+    ``memory_bytes`` is all it takes, ``device_bytes`` the part of it on the device: less means that some
+    layers run on the CPU. ``context_length`` is the context in force, in tokens.
+    """
 
     served_name: str
     instance_id: str | None = None
     memory_bytes: int | None = None
+    device_bytes: int | None = None
+    digest: str | None = None
+    context_length: int | None = None
+    expires_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +74,12 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True)
 class OfferedModel:
-    """One model in a server's list. None means the server does not say."""
+    """One model in a server's list. None means the server does not say.
+
+    ``remote`` models run on somebody else's machine and take no memory here. ``guessed`` names the fields
+    that were read out of the model's name because the server is silent about them. ``adapter_of`` is the served
+    name of the model that this one is a LoRA adapter on, in whose memory it lives.
+    """
 
     served_name: str
     digest: str | None = None
@@ -64,4 +89,15 @@ class OfferedModel:
     size_bytes: int | None = None
     context_length: int | None = None
     capabilities: tuple[str, ...] = ()
+    remote: bool = False
+    guessed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=())
+    adapter_of: str | None = None
+
+
+class ModelList(list[OfferedModel]):
+    """A server's list of models with remarks about the list itself, which are lost on nobody when it is empty."""
+
+    def __init__(self, models: Iterable[OfferedModel] = (), warnings: Iterable[str] = ()) -> None:
+        super().__init__(models)
+        self.warnings = tuple(warnings)

@@ -6,6 +6,7 @@
     ├── InputError                  fix the argument and call again
     │   ├── NotFoundError           pick one of the names offered
     │   ├── ConflictError           something with that name is there already, or the state forbids it
+    │   │   └── DeviceBusy          wait for, or cancel, the work on that device
     │   └── TaskFormatError         mend the task or suite file at the line named
     ├── EndpointError               about one inference server
     │   ├── UnreachableError        start the server or mend the address
@@ -16,7 +17,9 @@
     │   ├── IncompatibleError       the model or server cannot do this (no chat template, no such capability)
     │   ├── PromptTooLong           enlarge the context or shorten the prompt
     │   ├── IdentityError           another model answered than the one asked
-    │   ├── ServerFault             5xx or a broken answer; may pass
+    │   ├── DoesNotFit              free the device's memory or choose a smaller model
+    │   ├── StillHeld               unload by hand what did not leave
+    │   ├── ServerFault             5xx or a broken answer, which may pass; or a refusal (``refused``), which will not
     │   └── ProtocolError           what answered is not an inference server (HTML, no JSON, empty stream)
     ├── StorageError                free the disk or mend the permissions
     │   ├── StorageBusy             another process holds the database; again shortly
@@ -72,6 +75,10 @@ class ConflictError(InputError):
     word = "conflict"
 
 
+class DeviceBusy(ConflictError):
+    """Another process works on the device."""
+
+
 class TaskFormatError(InputError):
     """A task or suite file is malformed; the message begins ``path:line:``."""
 
@@ -99,7 +106,7 @@ class AuthError(EndpointError):
 
 
 class RateLimitedError(EndpointError):
-    """408, 429 or 503 with the wait the server asked for, in seconds, when it gave a usable one."""
+    """408, 425, 429 or 503 with the wait the server asked for, in seconds, when it gave a usable one."""
 
     word = "rate_limited"
 
@@ -130,8 +137,22 @@ class IdentityError(EndpointError):
     word = "invalid_identity"
 
 
+class DoesNotFit(EndpointError):
+    """The model needs more memory than the device has to give."""
+
+    word = "not_available"
+
+
+class StillHeld(EndpointError):
+    """A model that was asked to leave still holds its memory: loading on top of it is refused."""
+
+
 class ServerFault(EndpointError):
-    """5xx, an error object, or a stream that ended early."""
+    """5xx, an error object, or a stream that ended early. ``refused``: 4xx, so that this request never succeeds."""
+
+    def __init__(self, what: str, next_step: str = "", refused: bool = False) -> None:
+        super().__init__(what, next_step)
+        self.refused = refused
 
 
 class ProtocolError(EndpointError):

@@ -16,7 +16,12 @@ class DeviceProcess:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One reading of one device. Memory in bytes, utilisation in percent, power in watts, temperature in deg C."""
+    """One reading of one device. Memory in bytes, utilisation in percent, power in watts, temperature in deg C.
+
+    ``energy_j`` is the device's own counter in joules: it grows from some moment of its choice, so that only
+    differences mean anything. ``memory`` says what kind of memory the figures are about: ``vram`` of its own,
+    ``unified`` with the processor, or the ``system``'s.
+    """
 
     id: str
     name: str
@@ -28,3 +33,27 @@ class Device:
     power_w: float | None = None
     processes: tuple[DeviceProcess, ...] = ()
     unknown: tuple[str, ...] = ()
+    energy_j: float | None = None
+    memory: str = "vram"
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """An amount, or a counter's state, in joules; exactly one of it and the reason for its absence is set."""
+
+    joules: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSample:
+    """What a device showed at one moment of work; ``at`` is ISO 8601 UTC. Units as in ``Device``."""
+
+    at: str
+    device: str
+    memory_used_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    utilisation_pct: float | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None
+    energy_j: float | None = None

@@ -36,7 +36,10 @@ class TaskResult:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one leaderboard row is made of: a comparable group of results."""
+    """What one leaderboard row is made of: a comparable group of results.
+
+    ``energy_j`` is what the attempts took whose energy is known, ``joules_per_token`` that by their output tokens.
+    """
 
     key: str
     model: str
@@ -46,6 +49,8 @@ class Row:
     manifest: Mapping[str, Any]
     runs: int
     tasks: tuple[TaskResult, ...]
+    energy_j: float | None = None
+    joules_per_token: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

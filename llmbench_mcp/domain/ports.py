@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel, Resident, ServerInfo
-from llmbench_mcp.domain.hardware import Device
+from llmbench_mcp.domain.hardware import Device, Energy
 
 
 class Backend(Protocol):
@@ -27,8 +27,11 @@ class Backend(Protocol):
         """Models loaded now; None when the server cannot say."""
         ...
 
-    async def load(self, served_name: str) -> None:
-        """Load and wait until loaded; returns at once when the server cannot load on request."""
+    async def load(self, served_name: str, context_length: int | None = None) -> None:
+        """Load and wait until loaded; returns at once when the server cannot load on request.
+
+        ``context_length``: tokens of context to load with; a server that cannot choose ignores it.
+        """
         ...
 
     async def unload(self, resident: Resident) -> None:
@@ -45,6 +48,47 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Close connections."""
+        ...
+
+
+@runtime_checkable
+class Embeds(Protocol):
+    """A backend that also asks for embeddings."""
+
+    async def embed(
+        self, model: str, texts: Sequence[str], *, total_s: float, input_type: str | None = None
+    ) -> Sequence[Sequence[float]]:
+        """One vector for each text, in order. ``input_type`` is for the few models that want one.
+
+        Raises EndpointError subclasses.
+        """
+        ...
+
+
+@runtime_checkable
+class Reranks(Protocol):
+    """A backend that also asks for a ranking of documents."""
+
+    async def rerank(self, model: str, query: str, documents: Sequence[str], *, total_s: float) -> Sequence[float]:
+        """How well each document answers the query, in the documents' order. Raises EndpointError subclasses."""
+        ...
+
+
+@runtime_checkable
+class Sees(Protocol):
+    """A backend that also asks about a picture."""
+
+    async def chat_about(self, request: ChatRequest, png: bytes, *, total_s: float, stall_s: float) -> Completion:
+        """As ``chat``, the picture (a PNG file) sent after the prompt."""
+        ...
+
+
+@runtime_checkable
+class TellsWork(Protocol):
+    """A backend whose server says how much it is doing."""
+
+    async def at_work(self, served_name: str) -> int | None:
+        """How many requests that model answers now; None when the server does not say. Raises EndpointError."""
         ...
 
 
@@ -68,7 +112,23 @@ class DeviceReader(Protocol):
     """Reads devices; never raises for a missing driver: the reason is in ``Device.unknown``."""
 
     async def read(self) -> Sequence[Device]:
-        """All devices of this machine, the CPU's memory last."""
+        """All devices of this machine, the CPU's memory last of them, then those of other machines."""
+        ...
+
+
+class EnergyCounter(Protocol):
+    """Reads one device's energy counter, quickly and alone; never raises for a missing one."""
+
+    async def energy(self, device_id: str) -> Energy:
+        """The counter in joules now, or why there is none."""
+        ...
+
+
+class ProcessOwners(Protocol):
+    """Tells which local server a process belongs to."""
+
+    async def owners(self, pids: Collection[int], ports: Collection[int]) -> Mapping[int, int]:
+        """By pid, the port of these that it, or a process that started it, listens on; unknown ones are absent."""
         ...
 
 
@@ -85,6 +145,15 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Wait, cancellably."""
+        ...
+
+
+@runtime_checkable
+class CountsSleep(Protocol):
+    """A clock that can also count the time that the machine slept, where ``monotonic`` stands still meanwhile."""
+
+    def since_boot(self) -> float:
+        """Seconds that went by since boot, asleep or awake."""
         ...
 
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.chat import Budget, Sampling
+from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.task import Task
+from llmbench_mcp.domain.text import one_line
 
 RunState = Literal["queued", "running", "paused", "completed", "cancelled", "failed"]
 JobState = Literal["pending", "loading", "running", "done", "blocked", "failed", "cancelled"]
@@ -16,9 +18,50 @@ JobState = Literal["pending", "loading", "running", "done", "blocked", "failed",
 OPEN_JOB_STATES: tuple[JobState, ...] = ("pending", "loading", "running")
 
 
+CUSTOM_SUITE = "custom"
+"""The suite that holds a request's own tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What a run may use before it is stopped; None means no limit.
+
+    ``tokens``: prompt and completion tokens; ``seconds``: from its first step; ``attempts``: how many are asked.
+    """
+
+    tokens: int | None = None
+    seconds: float | None = None
+    attempts: int | None = None
+
+    def as_dict(self) -> dict[str, float]:
+        """Those that are set."""
+        figures = {"tokens": self.tokens, "seconds": self.seconds, "attempts": self.attempts}
+        return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def run_limits(given: Mapping[str, Any]) -> RunLimits:
+    """Limits from plain data.
+
+    Raises:
+        InputError: an unknown name, or a value that is not a number above 0.
+    """
+    for name, value in given.items():
+        kinds = (int, float) if name == "seconds" else (int,)
+        if name not in ("tokens", "seconds", "attempts"):
+            raise InputError(f"There is no limit '{one_line(str(name), 40)}'.", "Use: tokens, seconds, attempts.")
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not value > 0):
+            raise InputError(f"The limit of {name} is {one_line(str(value), 40)}.", "Give a number above 0.")
+    return RunLimits(**given)
+
+
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a caller asks for. ``models`` and ``suites`` are names or ids; ``endpoint`` overrides assignment."""
+    """What a caller asks for. ``models`` and ``suites`` are names or ids; ``endpoint`` overrides assignment.
+
+    ``select`` takes models by their status instead: all, new, active or unstable_failed.
+    ``matrix``: by parameter, the values of which every combination is run. ``custom_tasks`` are stored whole
+    and form the suite ``custom``.
+    """
 
     models: tuple[str, ...]
     suites: tuple[str, ...]
@@ -28,6 +71,10 @@ class RunRequest:
     priority: int = 0
     idempotency_key: str | None = None
     keep_loaded: bool = False
+    matrix: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    limits: RunLimits = RunLimits()
+    custom_tasks: tuple[Task, ...] = ()
+    select: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +106,7 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as stored, with its progress."""
+    """A job as stored, with its progress. ``energy_j`` is what all its asking took, attempts side by side included."""
 
     id: str
     run_id: str
@@ -84,6 +131,39 @@ class Job:
     interrupted: int = 0
     created_at: str = ""
     keep_loaded: bool = False
+    energy_j: float | None = None
+    energy_note: str | None = None
+    budget: Budget = Budget()
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """One step of a run's history. ``seq`` grows; ``at`` is UTC; ``data`` depends on ``kind``.
+
+    Kinds: queued, running, loading, job_running, paused, interrupted, limit, retry, job_done, job_blocked, job_failed,
+    job_cancelled, attempt, and the run's end: completed, cancelled, failed.
+    """
+
+    seq: int
+    at: str
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJob:
+    """What the scheduler needs to know of a job that is not over; ``created_s`` in seconds of the epoch."""
+
+    id: str
+    run_id: str
+    device: str
+    endpoint_id: str
+    served_name: str
+    priority: int
+    created_s: float
+
+
+AnyJob = Job | OpenJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +180,7 @@ class Run:
     done: int = 0
     errors: int = 0
     passed: int = 0
+    tokens: int = 0
     interrupted: int = 0
     jobs: tuple[Job, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)

@@ -5,62 +5,68 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import datetime
 
 import anyio
 from anyio.abc import TaskGroup
 
-from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.attempt import Where
 from llmbench_mcp.domain.clock import boot_id, host_name
-from llmbench_mcp.domain.errors import BenchError, LeaseLost, StorageError
-from llmbench_mcp.domain.ports import BackendFactory, Clock
-from llmbench_mcp.domain.run import Job
-from llmbench_mcp.engine.job import JobWorker, OutageError, Tools
-from llmbench_mcp.engine.residency import Residency
-from llmbench_mcp.engine.scheduler import Held, Loaded, next_jobs
-from llmbench_mcp.scoring.grader import Grader
-from llmbench_mcp.store.database import Database
-from llmbench_mcp.store.endpoints import EndpointStore
-from llmbench_mcp.store.leases import Lease, LeaseStore
-from llmbench_mcp.store.models import ModelStore
+from llmbench_mcp.domain.errors import LeaseLost, StorageError
+from llmbench_mcp.domain.ports import Clock
+from llmbench_mcp.domain.run import OpenJob
+from llmbench_mcp.engine.at_work import AtWork, Parts, leaf
+from llmbench_mcp.engine.chores import see_to
+from llmbench_mcp.engine.pulse import Pulse
+from llmbench_mcp.engine.regrade import regrade
+from llmbench_mcp.engine.scheduler import next_jobs
+from llmbench_mcp.engine.tidy import tidy
+from llmbench_mcp.store.leases import Lease
+from llmbench_mcp.store.regrading import RegradeStore
 from llmbench_mcp.store.work import WorkStore
+
+__all__ = ["Executor", "Parts"]
 
 log = logging.getLogger(__name__)
 
 _POLL_S = 0.25
-_OUTAGE_WAITS_S = (5.0, 10.0, 20.0, 40.0, 60.0)
+_LONGEST_POLL_S = 0.5
+_LOOK_SHARE = 10
+"""A look at a long queue is dear: it may take a tenth of the time."""
+_CANCEL_POLL_S = 0.2
+_STORAGE_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What the executor is built from."""
+class _Nap:
+    """A sleep that can be ended."""
 
-    database: Database
-    leases: LeaseStore
-    endpoints: EndpointStore
-    models: ModelStore
-    backends: BackendFactory
-    grader: Grader
-    settings: Settings
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._scope = anyio.CancelScope()
+
+    async def sleep(self, seconds: float) -> None:
+        with anyio.CancelScope() as self._scope:
+            await self._clock.sleep(seconds)
+
+    def end(self) -> None:
+        self._scope.cancel()
 
 
 @dataclass(slots=True)
-class _Active:
-    job: Job
-    scope: anyio.CancelScope
-    worker: JobWorker | None = None
+class _Hold:
+    """One time of holding the lease. All of it may be lost with a restart."""
 
-
-@dataclass(slots=True)
-class _State:
-    """What a restart may lose."""
-
-    active: dict[str, _Active] = field(default_factory=dict)
-    loaded: dict[str, Loaded] = field(default_factory=dict)
-    wait_until: dict[str, float] = field(default_factory=dict)
-    outages: dict[str, int] = field(default_factory=dict)
+    lease: Lease
+    work: WorkStore
+    at_work: AtWork
+    pulse: Pulse
+    idle_exit_s: float
+    between_looks: _Nap
+    between_cancels: _Nap
     idle_since: float | None = None
+    tidying: bool = False
+    tidied: bool = False
 
 
 class Executor:
@@ -70,18 +76,14 @@ class Executor:
         self._parts = parts
         self._clock = clock
         self._scope = scope
-        self._state = _State()
-        self._residency = Residency(clock, parts.settings.load_timeout_s)
         self._draining = False
+        self._at_work: AtWork | None = None
 
     def drain(self) -> None:
         """Start nothing new, give up loading, finish the answers in flight, then leave."""
         self._draining = True
-        for active in self._state.active.values():
-            if active.worker is None or active.worker.loading:
-                active.scope.cancel()
-            else:
-                active.worker.draining = True
+        if self._at_work is not None:
+            self._at_work.drain()
 
     async def run(self, idle_exit_s: float | None = None) -> bool:
         """Work until idle for ``idle_exit_s`` (setting by default), drained, or the lease is lost.
@@ -92,158 +94,127 @@ class Executor:
         lease = await self._parts.leases.acquire(self._scope, settings.lease_s)
         if lease is None:
             return False
-        work = WorkStore(self._parts.database, self._clock, lease)
-        idle = settings.idle_exit_s if idle_exit_s is None else idle_exit_s
         log.info("executor %s started with fence %d", lease.owner, lease.fence)
         try:
             with _lease_loss_logged():
-                await self._hold(lease, work, idle)
+                await self._work(self._hold(lease, settings.idle_exit_s if idle_exit_s is None else idle_exit_s))
         finally:
             with anyio.move_on_after(5, shield=True):
                 await self._parts.leases.release(lease)
         return True
 
-    async def _hold(self, lease: Lease, work: WorkStore, idle_exit_s: float) -> None:
-        for run_id in await work.recover():
+    def _hold(self, lease: Lease, idle_exit_s: float) -> _Hold:
+        work = WorkStore(self._parts.database, self._clock, lease)
+        naps = (_Nap(self._clock), _Nap(self._clock))
+        pulse = Pulse(self._clock, self._parts.settings.lease_s)
+
+        def wake() -> None:
+            for nap in naps:
+                nap.end()
+
+        self._at_work = AtWork(self._parts, self._clock, work, pulse, wake)
+        return _Hold(lease, work, self._at_work, pulse, idle_exit_s, *naps)
+
+    async def _work(self, hold: _Hold) -> None:
+        for run_id in await hold.work.recover():
             log.info("run %s was interrupted; going on", run_id)
         async with anyio.create_task_group() as group:
-            group.start_soon(self._heartbeat, lease)
-            while not await self._tick(lease, work, group, idle_exit_s):
-                await self._clock.sleep(_POLL_S)
+            group.start_soon(self._heartbeat, hold)
+            group.start_soon(self._heed_cancels, hold)
+            group.start_soon(self._regrade, hold)
+            group.start_soon(self._parts.sampler.run, lambda: bool(hold.at_work), hold.lease.key)
+            for chore in self._parts.chores:
+                group.start_soon(see_to, chore, self._clock)
+            began = self._clock.monotonic()
+            while not await self._tick(hold, group):
+                # Longer after a long look at the queue, and at once when a job ends.
+                look_s = self._clock.monotonic() - began
+                await hold.between_looks.sleep(min(_LONGEST_POLL_S, max(_POLL_S, _LOOK_SHARE * look_s)))
+                began = self._clock.monotonic()
             group.cancel_scope.cancel()
 
-    async def _heartbeat(self, lease: Lease) -> None:
+    async def _heartbeat(self, hold: _Hold) -> None:
         ttl = self._parts.settings.lease_s
         while True:
             await self._clock.sleep(ttl / 4)
+            if (gap := hold.pulse.beat()) > 0:
+                log.warning("this process stood still for %.0f s: what was in flight is asked again", gap)
             try:
-                await self._parts.leases.renew(lease, ttl)
+                await self._parts.leases.renew(hold.lease, ttl)
             except StorageError as error:
                 # A full disk or a lock may pass; if it does not, the lease runs out and the fence stops us.
                 log.error("the lease could not be renewed: %s", error)
 
-    async def _tick(self, lease: Lease, work: WorkStore, group: TaskGroup, idle_exit_s: float) -> bool:
+    async def _heed_cancels(self, hold: _Hold) -> None:
+        """Apart from the look at the queue, which takes longer the more there is to do."""
+        while True:
+            try:
+                await _cancel_requested(hold)
+            except StorageError as error:
+                log.error("requests to cancel could not be heeded: %s", error)
+            await hold.between_cancels.sleep(_CANCEL_POLL_S)
+
+    async def _regrade(self, hold: _Hold) -> None:
+        store = RegradeStore(self._parts.database, self._clock, hold.lease)
+        where = Where(host_name(), boot_id(), "none", hold.work.owner)
+        while not self._draining:
+            try:
+                graded = await regrade(store, hold.work, self._parts.grader, where)
+            except StorageError as error:
+                log.error("grading again has to wait: %s", error)
+                graded = 0
+            await self._clock.sleep(0 if graded else 4 * _POLL_S)
+
+    async def _tick(self, hold: _Hold, group: TaskGroup) -> bool:
         """One look at the queue; True when it is time to leave."""
         try:
-            await self._cancel_requested(work)
-            jobs = await work.open_jobs()
-            self._stop_what_is_over(jobs)
+            jobs = await hold.work.open_jobs()
+            hold.at_work.stop_others({job.id for job in jobs})
+            if self._draining:
+                await _cancel_requested(hold)
+                return not hold.at_work
+            for job in self._picks(hold.at_work, jobs):
+                hold.at_work.start(job, group)
+            if not jobs and not hold.at_work and not hold.tidied:
+                hold.tidied = hold.tidying = True
+                group.start_soon(self._tidy, hold)
+            return await self._is_idle(hold, bool(jobs))
         except StorageError as error:
-            log.error("cannot read the queue: %s", error)
-            await self._clock.sleep(5)
-            return False
-        if self._draining:
-            return not self._state.active
-        for job in self._picks(jobs):
-            scope = anyio.CancelScope()
-            self._state.active[job.id] = _Active(job, scope)
-            group.start_soon(self._work_on, job, work, scope)
-        return await self._is_idle(lease, bool(jobs), idle_exit_s)
+            log.error("cannot use the queue: %s", error)
+            await self._clock.sleep(_STORAGE_S)
+            return self._draining and not hold.at_work
 
-    def _stop_what_is_over(self, jobs: list[Job]) -> None:
-        """A job at work that is open no more was cancelled, or has just ended: its work stops."""
-        still_open = {job.id for job in jobs}
-        for active in self._state.active.values():
-            if active.job.id not in still_open:
-                active.scope.cancel()
+    def _picks(self, at_work: AtWork, jobs: list[OpenJob]) -> list[OpenJob]:
+        now_s = datetime.fromisoformat(self._clock.utc_now()).timestamp()
+        return next_jobs(jobs, at_work.lanes, at_work.loaded, at_work.waiting.held(), now_s)
 
-    def _picks(self, jobs: list[Job]) -> list[Job]:
-        state, now = self._state, self._clock.monotonic()
-        busy = {active.job.device for active in state.active.values()}
-        waiting = {job_id for job_id, until in state.wait_until.items() if until > now}
-        return next_jobs(jobs, busy, state.loaded, Held(waiting, state.outages), self._clock.utc_now())
+    async def _tidy(self, hold: _Hold) -> None:
+        """Nothing is wanted any more: what cancelled and failed jobs left loaded is unloaded."""
+        try:
+            await tidy(self._parts.residency, self._parts.leases)
+        except StorageError as error:
+            log.error("what is loaded could not be looked up: %s", error)
+        finally:
+            hold.tidying = False
 
-    async def _is_idle(self, lease: Lease, has_jobs: bool, idle_exit_s: float) -> bool:
-        if has_jobs or self._state.active:
-            self._state.idle_since = None
+    async def _is_idle(self, hold: _Hold, has_jobs: bool) -> bool:
+        if has_jobs or hold.at_work or hold.tidying:
+            hold.idle_since = None
+            hold.tidied = hold.tidied and not has_jobs
             return False
         now = self._clock.monotonic()
-        if self._state.idle_since is None:
-            self._state.idle_since = now
-        if now - self._state.idle_since < idle_exit_s:
+        if hold.idle_since is None:
+            hold.idle_since = now
+        if now - hold.idle_since < hold.idle_exit_s:
             return False
-        return await self._parts.leases.release_when_idle(lease)
-
-    async def _cancel_requested(self, work: WorkStore) -> None:
-        for run_id in await work.cancel_requests():
-            flying = [active for active in self._state.active.values() if active.job.run_id == run_id]
-            for active in flying:
-                active.scope.cancel()
-            if not flying:
-                await work.end_cancelled(run_id)
-                log.info("run %s cancelled", run_id)
-
-    async def _work_on(self, job: Job, work: WorkStore, scope: anyio.CancelScope) -> None:
-        try:
-            with scope:
-                await self._guarded(job, work)
-            if scope.cancelled_caught and self._draining:
-                await work.job_released(job)
-        except* StorageError as group:
-            log.error("job %s: its state could not be stored: %s", job.id, _leaf(group))
-            self._hold_back(job, 10.0)
-        finally:
-            del self._state.active[job.id]
-
-    async def _guarded(self, job: Job, work: WorkStore) -> None:
-        """The top-level handler of a job: whatever goes wrong ends or postpones this job and no other."""
-        try:
-            await self._run_job(job, work)
-            self._state.outages.pop(job.id, None)
-        except* OutageError as group:
-            await self._postpone(job, work, _leaf(group))
-        except* LeaseLost:
-            raise
-        except* StorageError as group:
-            log.error("job %s: %s", job.id, _leaf(group))
-            self._hold_back(job, 10.0)
-        except* BenchError as group:
-            await work.job_ended(job, "failed", str(_leaf(group)), "provider_error")
-        except* Exception as group:
-            log.exception("job %s failed for a reason of our own", job.id)
-            reason = f"internal error: {type(_leaf(group)).__name__}; see the executor's log"
-            await work.job_ended(job, "failed", reason, "validator_error")
-
-    async def _run_job(self, job: Job, work: WorkStore) -> None:
-        endpoint = await self._parts.endpoints.find(job.endpoint_id)
-        if endpoint is None:
-            await work.job_ended(job, "failed", f"endpoint {job.endpoint} was removed", "not_available")
-            return
-        await work.reset_job(job)
-        backend = self._parts.backends.open(endpoint)
-        parts = self._parts
-        tools = Tools(work, parts.models, parts.grader, self._residency, parts.settings, self._clock)
-        where = Where(host_name(), boot_id(), job.device, work.owner)
-        worker = JobWorker(tools, backend, endpoint, job, where)
-        self._state.active[job.id].worker = worker
-        self._state.loaded[job.device] = Loaded(job.endpoint_id, job.served_name)
-        try:
-            await worker.run()
-        finally:
-            with anyio.move_on_after(5, shield=True):
-                await backend.aclose()
-
-    async def _postpone(self, job: Job, work: WorkStore, error: BaseException) -> None:
-        assert isinstance(error, OutageError), "only outages are postponed"
-        lasted = await work.job_postponed(job, str(error.cause))
-        if lasted > self._parts.settings.outage_limit_s:
-            reason = f"gave up after {lasted:.0f} s: {error.cause}"
-            await work.job_ended(job, "blocked", reason, error.cause.word)
-            return
-        count = self._state.outages.get(job.id, 0)
-        self._state.outages[job.id] = count + 1
-        wait = _OUTAGE_WAITS_S[min(count, len(_OUTAGE_WAITS_S) - 1)]
-        log.warning("job %s waits %.0f s: %s", job.id, wait, error.cause)
-        self._hold_back(job, wait)
-
-    def _hold_back(self, job: Job, seconds: float) -> None:
-        self._state.wait_until[job.id] = self._clock.monotonic() + seconds
+        return await self._parts.leases.release_when_idle(hold.lease)
 
 
-def _leaf(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+async def _cancel_requested(hold: _Hold) -> None:
+    for run_id in await hold.work.cancel_requests():
+        if not hold.at_work.stop_run(run_id):
+            await hold.work.end_cancelled(run_id)
+            log.info("run %s cancelled", run_id)
 
 
 @contextmanager
@@ -251,4 +222,4 @@ def _lease_loss_logged() -> Iterator[None]:
     try:
         yield
     except* LeaseLost as group:
-        log.error("leaving: %s", _leaf(group))
+        log.error("leaving: %s", leaf(group))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import anyio
@@ -13,12 +14,16 @@ from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt, Where
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import (
     AuthError,
+    DoesNotFit,
     EndpointError,
     IdentityError,
     IncompatibleError,
     ModelNotAvailable,
     PromptTooLong,
     ProtocolError,
+    ServerFault,
+    StillHeld,
+    StorageError,
     UnreachableError,
 )
 from llmbench_mcp.domain.model import ModelStatus
@@ -26,8 +31,12 @@ from llmbench_mcp.domain.ports import Backend, Clock
 from llmbench_mcp.domain.run import Job, JobState
 from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.engine.attempt import Asked, Asker, Limits, chat_request, grade
-from llmbench_mcp.engine.residency import Ready, Residency, StillHeldError
+from llmbench_mcp.engine.energy import EnergyMeter
+from llmbench_mcp.engine.pulse import Pulse
+from llmbench_mcp.engine.quiet import wait_until_quiet
+from llmbench_mcp.engine.residency import Place, Ready, Residency
 from llmbench_mcp.scoring.grader import Grader
+from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.models import ModelStore
 from llmbench_mcp.store.work import WorkStore
 
@@ -49,7 +58,7 @@ _ABOUT_ONE_PROMPT = (PromptTooLong,)
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What every job works with."""
+    """What every job works with. ``check_room`` raises StorageError when an answer could not be stored."""
 
     work: WorkStore
     models: ModelStore
@@ -57,6 +66,10 @@ class Tools:
     residency: Residency
     settings: Settings
     clock: Clock
+    meter: EnergyMeter
+    pulse: Pulse
+    endpoints: EndpointStore
+    check_room: Callable[[], Awaitable[None]]
 
 
 class OutageError(Exception):
@@ -77,11 +90,13 @@ class JobWorker:
         self._job = job
         self._where = where
         self._halt: EndpointError | None = None
+        self._no_room: StorageError | None = None
         self._errors_in_a_row = 0
         self._retried = False
         self._answered_as: str | None = None
         self.draining = False
         self.loading = False
+        self.was_ready = False
 
     async def run(self) -> None:
         """Do the job. Raises OutageError when it must wait; storage errors and LeaseLost pass through."""
@@ -91,8 +106,12 @@ class JobWorker:
         ready = await self._prepare()
         if ready is None:
             return
-        await work.job_ready(job, ready.load_s, ready.residency)
-        await self._all_attempts()
+        self.was_ready = True
+        crowd = await wait_until_quiet(self._backend, job.served_name, self._tools.clock)
+        await work.job_ready(job, ready.load_s, "; ".join(filter(None, [ready.residency, crowd])))
+        await self._measured()
+        if self._no_room is not None:
+            raise self._no_room
         if self._halt is not None:
             await self._stop(self._halt)
         elif self.draining:
@@ -105,9 +124,9 @@ class JobWorker:
         work, job = self._tools.work, self._job
         self.loading = True
         try:
-            return await self._tools.residency.prepare(self._backend, self._endpoint, job.served_name)
-        except StillHeldError as error:
-            await work.job_ended(job, "blocked", str(error), "provider_error")
+            return await self._tools.residency.prepare(await self._place())
+        except (StillHeld, DoesNotFit) as error:
+            await work.job_ended(job, "blocked", str(error), error.word)
         except ProtocolError as error:
             await work.job_ended(job, "failed", str(error), error.word)
         except EndpointError as error:
@@ -116,11 +135,15 @@ class JobWorker:
             self.loading = False
         return None
 
+    async def _place(self) -> Place:
+        model = next((one for one in await self._tools.models.all() if one.id == self._job.model_id), None)
+        size, digest = (model.size_bytes, model.digest) if model else (None, None)
+        name, context = self._job.served_name, self._job.sampling.context_length
+        return Place(self._backend, name, size, digest, self._job.keep_loaded, context)
+
     async def _finish(self) -> None:
         if not self._job.keep_loaded and not await self._is_wanted_again():
-            await self._tools.residency.release(self._backend, self._endpoint, self._job.served_name)
-        if self._retried:
-            await self._tools.models.set_status(self._job.model_id, "unstable", "answered only after retries")
+            await self._tools.residency.release(self._backend, self._job.served_name)
         remark = None
         if self._answered_as is not None:
             remark = f"{self._job.served_name!r} was asked and '{one_line(self._answered_as, 80)}' answered"
@@ -134,13 +157,23 @@ class JobWorker:
 
     async def _stop(self, error: EndpointError) -> None:
         """End the job for an error that will not pass; raise OutageError for one that may."""
-        if type(error) not in _END_JOB and not isinstance(error, _ABOUT_ONE_PROMPT):
+        if not _will_not_pass(error):
             raise OutageError(error)
+        if isinstance(error, AuthError):  # the endpoint's trouble: it says nothing about the model
+            await self._tools.endpoints.failed(self._endpoint.id, str(error), error.word)
         status = _END_JOB.get(type(error))
         if status is not None:
             await self._tools.models.set_status(self._job.model_id, status, error.what)
         state: JobState = "blocked" if isinstance(error, AuthError) else "failed"
         await self._tools.work.job_ended(self._job, state, str(error), error.word)
+
+    async def _measured(self) -> None:
+        """All attempts, and the energy they took together."""
+        work, job = self._tools.work, self._job
+        await work.energy_opens(job)
+        async with self._tools.meter.window(job.device, "job") as total:
+            await self._all_attempts()
+        await work.energy_closes(job, total.energy)
 
     async def _all_attempts(self) -> None:
         send, receive = anyio.create_memory_object_stream[Asked](_GRADING_BEHIND)
@@ -152,20 +185,33 @@ class JobWorker:
                     askers.start_soon(self._ask_all, send, lock)
 
     async def _ask_all(self, send: MemoryObjectSendStream[Asked], lock: anyio.Lock) -> None:
-        limits = Limits(self._tools.settings.total_timeout_s, self._tools.settings.stall_timeout_s)
-        asker = Asker(self._backend, self._tools.clock, limits)
-        while not self.draining and self._halt is None:
+        settings = self._tools.settings
+        limits = Limits(settings.total_timeout_s, settings.stall_timeout_s, settings.loop_tokens)
+        asker = Asker(self._backend, self._tools.clock, limits, lambda: self._tools.meter.window(self._job.device))
+        while not self.draining and self._halt is None and self._no_room is None:
             async with lock:
                 attempt = await self._claim_next()
             if attempt is None:
                 return
+            began = self._tools.pulse.now()
             task = await self._tools.work.task(attempt.task_hash)
-            asked = await asker.ask(attempt, task, chat_request(task, self._job.served_name, self._job.sampling))
-            if await self._usable(asked):
-                await self._tools.work.grading(attempt)
+            asked = await asker.ask(attempt, task, chat_request(task, self._job))
+            if self._tools.pulse.stood_still_since(began):
+                log.info("%s %s is asked again: this process stood still meanwhile", attempt.run_id, attempt.task_id)
+                await self._tools.work.release(attempt)
+            elif await self._usable(asked):
+                usage = asked.completion.usage if asked.completion else None
+                await self._tools.work.grading(attempt, usage)
                 await send.send(asked)
 
     async def _claim_next(self) -> PlannedAttempt | None:
+        try:
+            await self._tools.check_room()
+        except StorageError as error:
+            self._no_room = error  # what is being graded may still find its place
+            return None
+        if await self._tools.work.stop_at_limit(self._job.run_id):
+            return None
         for attempt in await self._tools.work.next_attempts(self._job.id, 1):
             await self._tools.work.claim(attempt, f"asking {attempt.task_id}")
             return attempt
@@ -174,8 +220,8 @@ class JobWorker:
     async def _usable(self, asked: Asked) -> bool:
         """Whether the attempt is to be committed; False gives it back for later."""
         error = asked.error
-        self._retried = self._retried or (asked.retries > 0 and error is None)
         await self._check_name(asked)
+        await self._note_retries(asked)
         if error is None or isinstance(error, _ABOUT_ONE_PROMPT):
             self._errors_in_a_row = 0
             return True
@@ -187,6 +233,12 @@ class JobWorker:
         if self._errors_in_a_row >= self._tools.settings.breaker_errors:
             self._halt = error
         return True
+
+    async def _note_retries(self, asked: Asked) -> None:
+        """At once, for the job's end may be seen by another process."""
+        if asked.retries > 0 and asked.error is None and not self._retried:
+            self._retried = True
+            await self._tools.models.set_status(self._job.model_id, "unstable", "answered only after retries")
 
     async def _check_name(self, asked: Asked) -> None:
         """Say so, once, when the server answers under another name than the one asked for."""
@@ -203,6 +255,11 @@ class JobWorker:
                 log.info(
                     "%s %s on %s: %s", asked.attempt.run_id, asked.attempt.task_id, self._job.model, _word(outcome)
                 )
+
+
+def _will_not_pass(error: EndpointError) -> bool:
+    refused = isinstance(error, ServerFault) and error.refused
+    return refused or type(error) in _END_JOB or isinstance(error, _ABOUT_ONE_PROMPT)
 
 
 def _word(outcome: AttemptOutcome) -> str:

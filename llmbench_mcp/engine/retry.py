@@ -19,6 +19,8 @@ def wait_before_retry(error: EndpointError, retries: int) -> float | None:
     """
     if isinstance(error, RateLimitedError):
         return _busy_wait(error, retries)
+    if isinstance(error, ServerFault) and error.refused:
+        return None
     if isinstance(error, ServerFault | EndpointTimeout | UnreachableError) and retries < len(FAULT_WAITS_S):
         return FAULT_WAITS_S[retries]
     return None

@@ -1,26 +1,27 @@
-"""Which job each idle device does next: a pure function of what is open, busy and loaded."""
+"""Which job each idle device does next: a pure function of what is open, busy and loaded.
+
+One step costs time in proportion to the jobs that wait; attempts within a job cost it nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
-from llmbench_mcp.domain.run import Job
+from llmbench_mcp.domain.run import OpenJob
+from llmbench_mcp.engine.placement import HOSTED
 
-AGE_S = 600.0
+AGE_S = 3600.0
 """Seconds of waiting that are worth one step of priority, so that nothing waits for ever."""
 
-SWITCH_ADVANTAGE = 1.0
-"""How many priority steps another model's job must lead by before a loaded model is given up for it."""
+SWITCH_ADVANTAGE = 0.999
+"""How many priority steps another model's job must lead by before a loaded model is given up for it.
 
+Below one: a job of higher priority goes first, whatever is loaded.
+"""
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """The model a device ran last: at which endpoint, under which served name."""
-
-    endpoint_id: str
-    served_name: str
+Loaded = tuple[str, str]
+"""The model a lane ran last: (endpoint id, served name)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,45 +32,37 @@ class Held:
     shaky: Collection[str] = ()
 
 
+def lane(job: OpenJob) -> str:
+    """What one job at a time uses: its device; hosted servers share none, so each is a lane of its own."""
+    return job.device if job.device != HOSTED else f"{HOSTED} {job.endpoint_id}"
+
+
 def next_jobs(
-    jobs: Sequence[Job], busy: Collection[str], loaded: Mapping[str, Loaded], held: Held, now: str
-) -> list[Job]:
-    """At most one job per idle device.
+    jobs: Iterable[OpenJob], busy: Collection[str], loaded: Mapping[str, Loaded], held: Held, now_s: float
+) -> list[OpenJob]:
+    """At most one job per idle lane.
 
     Args:
         jobs: open jobs; of equals the first goes first.
-        busy: devices at work.
-        loaded: by device, the model it ran last; its jobs go first so that each model is loaded once.
+        busy: lanes at work.
+        loaded: by lane, the model it ran last; its jobs go first so that each model is loaded once.
         held: what outages hold back.
-        now: UTC time, ISO 8601.
+        now_s: UTC time, seconds of the epoch.
     """
-    by_device: dict[str, list[Job]] = {}
+    best: dict[str, tuple[tuple[bool, float, float], OpenJob]] = {}
     for job in jobs:
-        if job.device not in busy and job.id not in held.waiting:
-            by_device.setdefault(job.device, []).append(job)
-    return [_best(_sound(candidates, held), loaded.get(device), now) for device, candidates in by_device.items()]
+        where = lane(job)
+        if where in busy or job.id in held.waiting:
+            continue
+        stays = loaded.get(where) == (job.endpoint_id, job.served_name)
+        rank = -effective_priority(job, now_s) - (SWITCH_ADVANTAGE if stays else 0.0)
+        # A dead server must not block its device: its jobs go last, yet they go.
+        key = (job.id in held.shaky, rank, job.created_s)
+        if where not in best or key < best[where][0]:
+            best[where] = (key, job)
+    return [job for _, job in best.values()]
 
 
-def _sound(candidates: list[Job], held: Held) -> list[Job]:
-    """Those whose server has not failed; all where there are none: one dead server must not block its device."""
-    return [job for job in candidates if job.id not in held.shaky] or candidates
-
-
-def _best(candidates: Sequence[Job], loaded: Loaded | None, now: str) -> Job:
-    def rank(job: Job) -> tuple[float, str]:
-        stays = loaded is not None and _is(job, loaded)
-        return (-effective_priority(job, now) - (SWITCH_ADVANTAGE if stays else 0.0), job.created_at)
-
-    first = min(candidates, key=rank)
-    same = [job for job in candidates if _is(job, Loaded(first.endpoint_id, first.served_name))]
-    return min(same, key=rank)
-
-
-def _is(job: Job, loaded: Loaded) -> bool:
-    return (job.endpoint_id, job.served_name) == (loaded.endpoint_id, loaded.served_name)
-
-
-def effective_priority(job: Job, now: str) -> float:
+def effective_priority(job: OpenJob, now_s: float) -> float:
     """Priority plus what waiting has earned."""
-    waited = (datetime.fromisoformat(now) - datetime.fromisoformat(job.created_at)).total_seconds()
-    return job.priority + max(0.0, waited) / AGE_S
+    return job.priority + max(0.0, now_s - job.created_s) / AGE_S

@@ -10,8 +10,13 @@ import psutil
 
 from llmbench_mcp.domain.hardware import Device
 from llmbench_mcp.domain.text import one_line
+from llmbench_mcp.gpu.cgroup import memory_limit
 
-_NOT_READ = ("temperature: not read for the processor", "power: not read for the processor")
+_NOT_READ = (
+    "temperature: not read for the processor",
+    "power: not read for the processor",
+    "energy: not read for the processor",
+)
 
 
 class HostReader:
@@ -21,43 +26,29 @@ class HostReader:
         self._before = _cpu_seconds()
 
     def read(self, notes: tuple[str, ...] = ()) -> Device:
-        """The ``cpu`` device; ``notes`` join its unknowns."""
-        memory = psutil.virtual_memory()
+        """The ``cpu`` device; ``notes`` join its unknowns. In a container, the memory is what that may use."""
+        total, used, limited = _memory()
         now = _cpu_seconds()
-        busy, total = (new - old for new, old in zip(now, self._before, strict=True))
-        use, self._before = (100 * busy / total if total > 0 else None), now
+        busy, all_seconds = (new - old for new, old in zip(now, self._before, strict=True))
+        use, self._before = (100 * busy / all_seconds if all_seconds > 0 else None), now
         missing = () if use is not None else ("utilisation: too soon after the last reading",)
         return Device(
             id="cpu",
             name=processor_name(),
             kind="cpu",
-            memory_total_bytes=memory.total,
-            memory_used_bytes=memory.total - memory.available,
+            memory_total_bytes=total,
+            memory_used_bytes=used,
             utilisation_pct=None if use is None else round(min(100.0, max(0.0, use)), 1),
-            unknown=(*missing, *_NOT_READ, *notes),
+            unknown=(*missing, *limited, *_NOT_READ, *notes),
+            memory="system",
         )
-
-
-def apple_device() -> Device | None:
-    """Apple silicon's GPU: it shares the machine's memory, and the system tells no more without privileges."""
-    if platform.system() != "Darwin" or platform.machine() != "arm64":
-        return None
-    memory = psutil.virtual_memory()
-    return Device(
-        id="apple:0",
-        name=processor_name(),
-        kind="apple",
-        memory_total_bytes=memory.total,
-        memory_used_bytes=memory.total - memory.available,
-        unknown=("memory: unified with the processor's", "utilisation, temperature, power: not told by the system"),
-    )
 
 
 def process_name(pid: int) -> str | None:
     """The name of a process; None when it is gone or not ours to see."""
     try:
         return one_line(psutil.Process(pid).name(), 80)
-    except psutil.Error:
+    except (psutil.Error, ValueError):
         return None
 
 
@@ -70,6 +61,17 @@ def processor_name() -> str:
         lines = []
     named = (line.partition(":")[2] for line in lines if line.startswith("model name"))
     return one_line(next(named, "") or platform.processor() or platform.machine() or "CPU", 120)
+
+
+def _memory() -> tuple[int, int | None, tuple[str, ...]]:
+    """Total and used bytes, and a reason when they are not the whole machine's."""
+    machine = psutil.virtual_memory()
+    limit = memory_limit(machine.total)
+    if limit is None:
+        return machine.total, machine.total - machine.available, ()
+    reason = "memory: what this container may use, not all of the machine's"
+    untold = () if limit.used is not None else ("memory used: the container's is not told",)
+    return limit.total, limit.used, (reason, *untold)
 
 
 def _cpu_seconds() -> tuple[float, float]:

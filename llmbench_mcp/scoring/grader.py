@@ -25,6 +25,7 @@ class Grader:
         self._limiter = anyio.CapacityLimiter(workers)
         self._min_isolation = min_isolation
         self._sound: set[str] = set()
+        self._versions: dict[str, tuple[str, str]] = {}
 
     async def grade(self, task: Task, completion: Completion) -> Grade:
         """The verdict on one completion.
@@ -43,6 +44,13 @@ class Grader:
 
     async def _run(self, work: _Work) -> Grade:
         return await anyio.to_thread.run_sync(work.run, limiter=self._limiter, abandon_on_cancel=True)
+
+    async def version(self, task: Task) -> tuple[str, str]:
+        """Which validator would grade the task's answers, and its version. Raises as ``grade``."""
+        if (known := self._versions.get(key := task.content_hash())) is None:
+            verdict = await self.grade(task, Completion(""))  # an empty answer is graded without running anything
+            known = self._versions[key] = (verdict.validator, verdict.validator_version)
+        return known
 
     async def check(self, tasks: tuple[Task, ...]) -> None:
         """Refuse now what could not be graded later.

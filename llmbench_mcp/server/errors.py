@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
+from llmbench_mcp.credentials.environment import all_keys
 from llmbench_mcp.credentials.redact import Redactor
 from llmbench_mcp.domain import errors as domain
 from llmbench_mcp.domain.text import nearest, one_line
 
 _LOG = logging.getLogger(__name__)
-_REDACTOR = Redactor()  # known secrets are gone before they come here; this one knows what keys look like
 _MESSAGE_LIMIT = 1500
 _SHOWN_PROBLEMS = 5
 
@@ -23,6 +23,7 @@ NEXT_CALL: dict[type[domain.BenchError], str] = {
     domain.InputError: "",
     domain.NotFoundError: "",
     domain.ConflictError: "",
+    domain.DeviceBusy: "run_status shows how that work goes on.",
     domain.TaskFormatError: "When the file is mended, restart this server and call suite_list.",
     domain.EndpointError: "endpoint_list shows the server's state.",
     domain.UnreachableError: "Then call endpoint_list.",
@@ -33,6 +34,8 @@ NEXT_CALL: dict[type[domain.BenchError], str] = {
     domain.IncompatibleError: "model_list shows other models.",
     domain.PromptTooLong: "suite_list shows other suites, model_list models with a larger context.",
     domain.IdentityError: "models_discover shows what the server offers now.",
+    domain.DoesNotFit: "model_residency shows what is loaded where.",
+    domain.StillHeld: "model_residency shows what is loaded where.",
     domain.ServerFault: "Repeat this call; if it fails again, call endpoint_list.",
     domain.ProtocolError: "endpoint_list shows the known addresses, endpoint_add takes another.",
     domain.StorageError: "This needs the person; then repeat the call.",
@@ -56,7 +59,8 @@ def explain(error: domain.BenchError) -> str:
     missing = [name for name in close if name not in text]
     if missing:
         text += f" Nearest: {', '.join(missing)}."
-    return one_line(_REDACTOR.redact(text), _MESSAGE_LIMIT)
+    # What servers said is clean already; this also guards against a key that the caller wrote.
+    return one_line(Redactor(all_keys()).redact(text), _MESSAGE_LIMIT)
 
 
 def _next_call(kind: type[domain.BenchError]) -> str:

@@ -15,6 +15,7 @@ from llmbench_mcp.config import Settings
 
 if TYPE_CHECKING:
     from llmbench_mcp.app import App, Doors
+    from llmbench_mcp.services.schedules import Schedules
 
 
 class AppHolder:
@@ -39,8 +40,25 @@ class AppHolder:
                 await anyio.to_thread.run_sync(import_module, "llmbench_mcp.app")
                 from llmbench_mcp.app import open_app
 
-                self._app = await self._stack.enter_async_context(open_app(self.settings, self._doors))
+                app = await self._stack.enter_async_context(open_app(self.settings, self._doors))
+                self._app = app
+                await app.schedules.wake()
             return self._app
+
+    async def keep_waking(self, after_s: float = 5.0) -> None:
+        """Until cancelled, see that an executor lives whenever a schedule is due; opens the App only then.
+
+        ``after_s``: so much later than the start, which must not wait for it.
+        """
+        await anyio.sleep(after_s)
+        await anyio.to_thread.run_sync(import_module, "llmbench_mcp.services.waking")
+        from llmbench_mcp.domain.clock import SystemClock
+        from llmbench_mcp.services.waking import keep_waking
+
+        async def schedules() -> Schedules:
+            return (await self.get()).schedules
+
+        await keep_waking(self.settings, self._doors.clock if self._doors else SystemClock(), schedules)
 
     async def aclose(self) -> None:
         """Close the App if it was opened; the holder can then open it anew."""

@@ -12,16 +12,39 @@ _NULL = {"type": "null"}
 
 
 def slim_input(schema: Schema) -> Schema:
-    """An argument schema without generated titles, closed to unknown names."""
-    return _slim(schema, schema.get("$defs", {})) | {"additionalProperties": False}
+    """An argument schema without generated titles and defaults that say nothing, closed to unknown names."""
+    short = _slim(schema, schema.get("$defs", {}))
+    arguments = {name: _without_empty_default(argument) for name, argument in short["properties"].items()}
+    return short | {"properties": arguments, "additionalProperties": False}
+
+
+def _without_empty_default(argument: Schema) -> Schema:
+    """That an argument may be left out is seen from ``required``; that it is then empty or off goes without saying."""
+    default = argument.get("default")
+    return _without(argument, "default") if default is False or default in ("", []) else argument
 
 
 def slim_output(schema: Schema | None) -> Schema | None:
-    """A result schema without generated titles, defaults and class docstrings, its parts written in place."""
+    """A result schema without generated titles, defaults and class docstrings, its parts written in place.
+
+    Below the root a field without a type is text, a list where it has ``items``, an object where it has
+    ``properties``. Nothing is called required: what is not known is left out of any result.
+    """
     if schema is None:
         return None
     root = {key: value for key, value in schema.items() if key != "description"}
-    return _slim(root, schema.get("$defs", {}), drop=("default",))
+    slim = _slim(root, schema.get("$defs", {}), drop=("default", "required"))
+    return slim | {"properties": {name: _terse(field) for name, field in slim["properties"].items()}}
+
+
+def _terse(node: Schema) -> Schema:
+    plain = node.get("type") == "string" or "items" in node or "properties" in node
+    short = _without(node, "type") if plain else dict(node)
+    if isinstance(short.get("items"), dict):
+        short["items"] = _terse(short["items"])
+    if "properties" in short:
+        short["properties"] = {name: _terse(field) for name, field in short["properties"].items()}
+    return short
 
 
 def _slim(node: Schema, parts: Mapping[str, Schema], drop: tuple[str, ...] = ()) -> Schema:

@@ -14,6 +14,8 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from llmbench_mcp.config import Settings
+from llmbench_mcp.credentials.environment import all_keys
+from llmbench_mcp.credentials.redact import RedactingFormatter, Redactor
 from llmbench_mcp.domain.errors import SetupError
 from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.server.build import build_server
@@ -32,7 +34,7 @@ def serve_stdio(settings: Settings) -> None:
     """
     if sys.stdin is None or sys.stdout is None:
         raise SetupError("Standard input or output is closed.", "Let an MCP client start this program.")
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    _log_to_stderr()
     try:
         anyio.run(_serve, settings)
     except (OSError, ExceptionGroup) as error:
@@ -40,6 +42,12 @@ def serve_stdio(settings: Settings) -> None:
             raise
         if not isinstance(failure, BrokenPipeError | ConnectionResetError):
             raise SetupError(f"Standard input or output failed: {one_line(str(failure))}.") from error
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(RedactingFormatter(Redactor(all_keys()), "%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
 def _stream_failure(error: Exception) -> OSError | None:
@@ -54,8 +62,14 @@ async def _serve(settings: Settings) -> None:
     server = build_server(holder)
     pipe = _output_pipe()
     try:
-        async with stdio_server() as (incoming, outgoing), _leaving_with_reader(pipe, holder):
+        async with (
+            stdio_server() as (incoming, outgoing),
+            _leaving_with_reader(pipe, holder),
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(holder.keep_waking)
             await server.run_streams(AnsweringStream(incoming, outgoing), outgoing)
+            group.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await holder.aclose()

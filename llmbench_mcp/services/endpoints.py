@@ -12,7 +12,7 @@ import anyio
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.address import Address, is_agent_reachable, parse_address
 from llmbench_mcp.domain.chat import ChatRequest, Completion
-from llmbench_mcp.domain.endpoint import Endpoint, Resident, ServerInfo
+from llmbench_mcp.domain.endpoint import Endpoint, EvictPolicy, Resident, ServerInfo
 from llmbench_mcp.domain.errors import ConflictError, EndpointError, EndpointTimeout, InputError, NotFoundError
 from llmbench_mcp.domain.ids import endpoint_id
 from llmbench_mcp.domain.ports import Backend, BackendFactory, CredentialChecker, DeviceReader
@@ -20,7 +20,7 @@ from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.store.endpoints import EndpointStore
 
 _LOOK_S = 5.0
-_DEVICE = re.compile(r"[a-z]{1,16}(:[A-Za-z0-9._-]{1,32})?")
+_DEVICE = re.compile(r"[a-z]{1,16}(:[A-Za-z0-9._:\[\]-]{1,128})?")
 _LOOPBACK = ("localhost", "127.", "::1")
 
 
@@ -35,6 +35,7 @@ class NewEndpoint:
     credential_ref: str | None = None
     concurrency: int = 1
     by_agent: bool = False
+    evict: EvictPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ class Endpoints:
             device=device,
             credential_ref=new.credential_ref,
             concurrency=new.concurrency,
+            evict=new.evict or "own",
             added_by="agent" if new.by_agent else "person",
             server_version=info.version,
             reachable=True,
@@ -173,6 +175,7 @@ class Endpoints:
             device=new.device or known.device,
             credential_ref=new.credential_ref or known.credential_ref,
             concurrency=new.concurrency if new.concurrency != 1 else known.concurrency,
+            evict=new.evict or known.evict,
             server_version=info.version,
             reachable=True,
         )
@@ -231,11 +234,11 @@ class Endpoints:
                 info = await backend.inspect()
                 residents = await backend.residents()
         except EndpointError as error:
-            await self._store.failed(endpoint.id, error.what)
+            await self._store.failed(endpoint.id, error.what, error.word)
             return EndpointView(await self.get(endpoint.id), error=str(error))
         except TimeoutError:
             silent = EndpointTimeout(f"{endpoint.url} did not answer within {_LOOK_S:.0f} s.")
-            await self._store.failed(endpoint.id, silent.what)
+            await self._store.failed(endpoint.id, silent.what, silent.word)
             return EndpointView(await self.get(endpoint.id), error=silent.what)
         finally:
             await backend.aclose()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -11,13 +12,21 @@ from pathlib import Path
 
 import anyio
 
+from llmbench_mcp import __version__
 from llmbench_mcp.config import Settings
-from llmbench_mcp.domain.clock import host_name
+from llmbench_mcp.domain.clock import process_space
 from llmbench_mcp.domain.errors import StorageError
+from llmbench_mcp.domain.versions import is_newer
 from llmbench_mcp.store.leases import LeaseStore, LeaseView
 
+log = logging.getLogger(__name__)
+
 SCOPE = "executor"
+_NEXT = "executor:next"
+"""Held by the executor of a newer version that waits for an older one to leave: one of them is enough."""
 _STARTING_S = 20.0
+_POLL_S = 0.25
+_FREE_POLL_S = 1.0
 
 
 class Executors:
@@ -40,15 +49,82 @@ class Executors:
         return held is not None and held.alive
 
     async def ensure(self) -> bool:
-        """Start one, detached from this process, when none is alive. Returns whether one was started.
+        """Start one, detached from this process, when none is alive, or only one of an older version: that one is
+        asked to leave and followed. Returns whether one was started.
 
-        A read-only front end starts none. Several starting at once is harmless: all but the one that gets the
-        lease leave.
+        A read-only front end starts none, and none starts where nothing can be written. Several starting at once is
+        harmless: all but the one that gets the lease leave.
         """
-        if not self._spawns or self._settings.read_only or self._starting() or await self.alive():
+        if not self._spawns or self._settings.read_only or self._starting() or self._leases.trouble():
+            return False
+        held = await self.view()
+        if held is not None and held.alive and not is_newer(__version__, held.version):
+            return False
+        if await self._is_awaited():
             return False
         await anyio.to_thread.run_sync(self._spawn)
         return True
+
+    async def trouble(self) -> StorageError | None:
+        """What keeps work from going on where nobody can even write that down; None: nothing.
+
+        While an executor renews its lease, writing works for it, whatever this process may do.
+        """
+        found = self._leases.trouble()
+        return None if found is None or await self.alive() else found
+
+    async def _is_awaited(self) -> bool:
+        """Whether an executor waits already for an older one to leave."""
+        waiting = await self._leases.view(_NEXT)
+        return waiting is not None and waiting.alive
+
+    async def remark(self) -> str | None:
+        """What whoever starts work should know about the executor's version."""
+        held = await self.view()
+        if held is None or not held.alive or held.version == __version__:
+            return None
+        if is_newer(held.version, __version__):
+            return (
+                f"The executor at work is version {held.version}, newer than this program ({__version__}): "
+                "it does the work; upgrade this program."
+            )
+        return f"The executor of the older version {held.version} was asked to leave; {__version__} then takes over."
+
+    async def follow_older(self, given_up: anyio.Event | None = None) -> bool:
+        """Ask an executor of an older version to leave and wait until it has, answers in flight included.
+
+        Returns False at once when none of an older version works, or another process waits already; and when
+        ``given_up`` is set meanwhile.
+        """
+        held = await self.view()
+        if held is None or not held.alive or not is_newer(__version__, held.version):
+            return False
+        ttl_s = self._settings.lease_s
+        place = await self._leases.acquire(_NEXT, ttl_s)
+        if place is None:
+            return False
+        log.info("version %s waits for process %d of version %s to leave", __version__, held.pid, held.version)
+        try:
+            _ask_to_leave(held)
+            while (now := await self.view()) is not None and now.alive and now.owner == held.owner:
+                if given_up is not None and given_up.is_set():
+                    return False
+                await self._leases.renew(place, ttl_s)
+                await anyio.sleep(_POLL_S)
+        finally:
+            with anyio.move_on_after(5, shield=True):
+                await self._leases.release(place)
+        return True
+
+    async def until_free(self, given_up: anyio.Event) -> None:
+        """Wait until no executor is alive, or ``given_up`` is set."""
+        if await self.alive():
+            log.info("another executor works; this one waits for its end")
+        while True:
+            with anyio.move_on_after(_FREE_POLL_S):
+                await given_up.wait()
+            if given_up.is_set() or not await self.alive():
+                return
 
     def _starting(self) -> bool:
         """Whether one that we started a moment ago still runs: it is about to take the lease."""
@@ -93,10 +169,15 @@ class Executors:
     async def stop(self) -> LeaseView | None:
         """Ask the living executor of this machine to drain and leave; returns who was asked, or None."""
         held = await self.view()
-        if held is None or not held.alive or held.host != host_name():
-            return None
-        try:
-            os.kill(held.pid, signal.SIGTERM)
-        except ProcessLookupError:
-            return None
-        return held
+        return held if held is not None and held.alive and _ask_to_leave(held) else None
+
+
+def _ask_to_leave(held: LeaseView) -> bool:
+    if held.host != process_space():
+        log.warning("process %d works on %s: stop it there", held.pid, held.host)
+        return False
+    try:
+        os.kill(held.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,29 +1,24 @@
-"""Models: discover what endpoints offer, find them by name, assign them."""
+"""Models: discover what endpoints offer, find them by name, assign them, change what is known of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import anyio
-
-from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel, ServerInfo
-from llmbench_mcp.domain.errors import (
-    BenchError,
-    ConflictError,
-    EndpointTimeout,
-    InputError,
-    NotFoundError,
-    StorageError,
-)
-from llmbench_mcp.domain.model import DiscoveryReport, Model
-from llmbench_mcp.domain.ports import BackendFactory
-from llmbench_mcp.domain.text import nearest, one_line
+from llmbench_mcp.domain.capability import KNOWN, Capability
+from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel
+from llmbench_mcp.domain.errors import ConflictError, InputError, NotFoundError
+from llmbench_mcp.domain.model import DiscoveryReport, Home, Model, ModelEvent
+from llmbench_mcp.domain.text import is_text, nearest, one_line
+from llmbench_mcp.services.discovery import Discovery, Look
 from llmbench_mcp.services.endpoints import Endpoints
-from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.models import ModelStore
 
-_DISCOVER_S = 20.0
+_HISTORY = 50
+_MOST_NAME = 512
+_REMOTE = "remote"
+"""The device of endpoints whose models run on somebody else's machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,55 +34,31 @@ class ModelFilter:
 class Models:
     """Use cases about models."""
 
-    def __init__(
-        self, store: ModelStore, endpoint_store: EndpointStore, endpoints: Endpoints, backends: BackendFactory
-    ) -> None:
+    def __init__(self, store: ModelStore, endpoints: Endpoints, discovery: Discovery) -> None:
         self._store = store
-        self._endpoint_store = endpoint_store
         self._endpoints = endpoints
-        self._backends = backends
+        self._discovery = discovery
 
-    async def discover(self, names: Sequence[str] = ()) -> list[DiscoveryReport]:
-        """Look at all or the named endpoints, concurrently; a failing one reports its error and stops nobody.
+    async def discover(
+        self, names: Sequence[str] = (), *, around: bool = False, by_agent: bool = False
+    ) -> list[DiscoveryReport]:
+        """Look at all or the named endpoints; raises and looks around as ``Discovery.look``."""
+        return await self._discovery.look(names, around=around, by_agent=by_agent)
 
-        Raises:
-            InputError: no endpoint is known. NotFoundError: a name is not one.
-        """
-        endpoints = [await self._endpoints.get(name) for name in names] or await self._endpoint_store.all()
-        if not endpoints:
-            raise InputError("No endpoint is known yet.", "Call endpoint_add (endpoint add) first.")
-        reports: dict[str, DiscoveryReport] = {}
+    async def keep_discovering(self, look: Look | None = None) -> None:
+        """Look at all known endpoints, or as ``look`` does, from time to time until cancelled; in the background."""
+        await self._discovery.keep_looking(look)
 
-        async def one(endpoint: Endpoint) -> None:
-            reports[endpoint.id] = await self._discover_one(endpoint)
+    async def refresh(self, key: str) -> tuple[Model, list[DiscoveryReport]]:
+        """Look again at the endpoints that offer a model. Raises as resolve; NotFoundError when it is gone for good."""
+        model = await self.resolve(key)
+        homes = list(dict.fromkeys(home.endpoint_id for home in model.homes))
+        reports = await self._discovery.look(homes) if homes else []
+        return await self.resolve(model.id), reports
 
-        async with anyio.create_task_group() as group:
-            for endpoint in endpoints:
-                group.start_soon(one, endpoint)
-        return [reports[endpoint.id] for endpoint in endpoints]
-
-    async def _discover_one(self, endpoint: Endpoint) -> DiscoveryReport:
-        try:
-            info, offered = await self._ask(endpoint)
-            await self._endpoint_store.seen(endpoint.id, info.version)
-            return await self._store.merge(endpoint, offered)
-        except StorageError:
-            raise
-        except BenchError as problem:
-            error = problem
-        await self._endpoint_store.failed(endpoint.id, error.what)
-        return DiscoveryReport(endpoint.name, error=error.what, next_step=error.next_step)
-
-    async def _ask(self, endpoint: Endpoint) -> tuple[ServerInfo, Sequence[OfferedModel]]:
-        backend = self._backends.open(endpoint)
-        try:
-            with anyio.fail_after(_DISCOVER_S):
-                return await backend.inspect(), await backend.list_models()
-        except TimeoutError as error:
-            silent = f"{endpoint.url} gave no list within {_DISCOVER_S:.0f} s."
-            raise EndpointTimeout(silent, "Try again.") from error
-        finally:
-            await backend.aclose()
+    async def all(self) -> list[Model]:
+        """Every model, by name."""
+        return await self._store.all()
 
     async def page(self, wanted: ModelFilter, limit: int = 50, offset: int = 0) -> tuple[list[Model], int]:
         """A page of models by name, and how many match."""
@@ -116,11 +87,31 @@ class Models:
         hint = f"Nearest: {', '.join(nearest(key, names))}." if names else "Run models_discover (discover) first."
         raise NotFoundError(f"There is no model '{one_line(key, 80)}'.", hint, nearest(key, names))
 
+    async def place(self, key: str, endpoint_key: str | None = None) -> tuple[Model, Endpoint, Home]:
+        """A model and where it is asked: at the endpoint named, else where assigned, else where alone it is offered.
+
+        Raises:
+            NotFoundError, ConflictError: as resolve; ConflictError also when no such home is there.
+        """
+        named = await self._endpoints.get(endpoint_key) if endpoint_key else None
+        model = await self.resolve(key, named)
+        present = {home.endpoint_id for home in model.homes if home.present}
+        only = next(iter(present)) if len(present) == 1 else None
+        wanted = named.id if named else model.assigned_endpoint_id or only
+        home = model.home_at(wanted) if wanted else None
+        if home is None or not home.present:
+            told = (
+                f"Endpoint {named.name!r} does not offer {model.name!r}" if named else f"{model.name!r} has no one home"
+            )
+            raise ConflictError(f"{told}.", f"It is offered at: {_homes_of(model)}. Name one of them.")
+        return model, await self._endpoints.get(home.endpoint_id), home
+
     async def assign(self, key: str, endpoint_key: str | None) -> Model:
         """Assign a model to an endpoint that offers it, or (None) to nothing.
 
         Raises:
-            NotFoundError, ConflictError: as resolve; ConflictError also when the endpoint does not offer it.
+            NotFoundError, ConflictError: as resolve; ConflictError also when the endpoint does not offer it, or
+                forwards it to another machine while its own device is of this one.
         """
         if endpoint_key is None:
             model = await self.resolve(key)
@@ -130,21 +121,89 @@ class Models:
         model = await self.resolve(key, endpoint)
         home = model.home_at(endpoint.id)
         if home is None or not home.present:
-            homes = ", ".join(h.endpoint_name for h in model.homes if h.present) or "nowhere now"
             raise ConflictError(
-                f"Endpoint {endpoint.name!r} does not offer {model.name!r}.", f"It is offered at: {homes}."
+                f"Endpoint {endpoint.name!r} does not offer {model.name!r}.", f"It is offered at: {_homes_of(model)}."
             )
-        await self._store.assign(model.id, endpoint.id)
+        check_local(model, endpoint, home)
+        await self._store.assign(model.id, endpoint)
         return await self.resolve(model.id)
 
     async def assign_only_home(self, key: str) -> Model:
         """Assign to the one endpoint that offers the model. Raises ConflictError when there are several."""
         model = await self.resolve(key)
-        homes = [home for home in model.homes if home.present]
+        homes = list(dict.fromkeys(home.endpoint_name for home in model.homes if home.present))
         if len(homes) != 1:
-            names = ", ".join(home.endpoint_name for home in homes) or "none"
+            names = ", ".join(homes) or "none"
             raise ConflictError(f"{model.name!r} is offered by {len(homes)} endpoints: {names}.", "Name the endpoint.")
-        return await self.assign(model.id, homes[0].endpoint_id)
+        return await self.assign(model.id, homes[0])
+
+    async def set_enabled(self, key: str, enabled: bool) -> Model:
+        """Disable a model, so that no run takes it, or enable it again. Raises as resolve."""
+        model = await self.resolve(key)
+        await self._store.set_enabled(model.id, enabled)
+        return await self.resolve(model.id)
+
+    async def register(self, served_name: str, endpoint_key: str) -> Model:
+        """Register by hand a model that the endpoint serves and does not list. Raises InputError, NotFoundError."""
+        endpoint = await self._endpoints.get(endpoint_key)
+        if not served_name.strip() or len(served_name) > _MOST_NAME or not is_text(served_name):
+            raise InputError("The model's name is blank, too long or no text.", "Give the name the server knows it by.")
+        model_id = await self._store.register(endpoint, OfferedModel(served_name))
+        return await self.resolve(model_id)
+
+    async def unregister(self, key: str) -> Model:
+        """Take a registration by hand back; returns the model as it was. Raises ConflictError when there is none."""
+        model = await self.resolve(key)
+        if not await self._store.unregister(model.id):
+            raise ConflictError(f"{model.name!r} was not registered by hand.", "Disable it to keep it out of runs.")
+        return model
+
+    async def set_capabilities(self, key: str, said: Mapping[str, bool | None]) -> Model:
+        """Set by hand what a model can (True) or cannot do (False), or (None) leave it to servers and probes again.
+
+        Raises:
+            InputError: no such capability. NotFoundError, ConflictError: as resolve.
+        """
+        model = await self.resolve(key)
+        for name in said:
+            if name not in KNOWN:
+                raise InputError(f"There is no capability '{one_line(name, 40)}'.", f"Use: {', '.join(KNOWN)}.")
+        for name, can in said.items():
+            if can is None:
+                await self._store.forget_capability(model.id, name)
+            else:
+                await self._store.set_capability(model.id, Capability(name, can, "hand"))
+        return await self.resolve(model.id)
+
+    async def set_facts(self, key: str, facts: Mapping[str, Any]) -> Model:
+        """Set family, quantisation, parameter_count or context_length by hand; None leaves it to the servers again."""
+        model = await self.resolve(key)
+        if any(isinstance(value, int) and not 0 < value < 2**62 for value in facts.values()):
+            raise InputError("A number of parameters or tokens must be positive.", "Give it in full, e.g. 8000000000.")
+        await self._store.set_facts(model.id, facts)
+        return await self.resolve(model.id)
+
+    async def history(self, model: Model, limit: int = _HISTORY) -> list[ModelEvent]:
+        """What happened to a model, newest first."""
+        return await self._store.history(model.id, limit)
+
+
+def check_local(model: Model, endpoint: Endpoint, home: Home) -> None:
+    """Refuse a model that the endpoint forwards to another machine: it uses no device here.
+
+    Raises ConflictError, except at endpoints whose device is ``remote``.
+    """
+    if home.remote and endpoint.device != _REMOTE:
+        raise ConflictError(
+            f"{model.name!r} runs on another machine: {endpoint.name} only forwards to it, and {endpoint.device} would"
+            " be given figures that are not its own.",
+            "Assign a model that runs here, or add its real server as an endpoint with device=remote.",
+        )
+
+
+def _homes_of(model: Model) -> str:
+    names = dict.fromkeys(home.endpoint_name for home in model.homes if home.present)
+    return ", ".join(names) or "nowhere now"
 
 
 def _handles(model: Model) -> set[str]:

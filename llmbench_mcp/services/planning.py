@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
 from llmbench_mcp import __version__
 from llmbench_mcp.config import Settings
-from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.capability import lacking
+from llmbench_mcp.domain.chat import Budget, Sampling
 from llmbench_mcp.domain.endpoint import Endpoint
-from llmbench_mcp.domain.errors import ConflictError, EndpointTimeout, InputError
+from llmbench_mcp.domain.errors import ConflictError, EndpointTimeout, InputError, NotFoundError
 from llmbench_mcp.domain.ids import new_id
+from llmbench_mcp.domain.matrix import check_sampling, expand
 from llmbench_mcp.domain.model import Model
 from llmbench_mcp.domain.ports import BackendFactory
 from llmbench_mcp.domain.run import PlannedJob, RunPlan, RunRequest
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.scoring.grader import Grader
+from llmbench_mcp.services.custom_tasks import custom_view
 from llmbench_mcp.services.endpoints import Endpoints
-from llmbench_mcp.services.models import Models
+from llmbench_mcp.services.models import Models, check_local
+from llmbench_mcp.services.selection import Chosen, choose, tool_remarks
 from llmbench_mcp.services.suites import Suites, SuiteView
 
 _MAX_ATTEMPTS = 1_000_000
@@ -39,10 +44,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan and the labels it is stored under."""
+    """A plan, the labels it is stored under, and what the caller should know of it."""
 
     plan: RunPlan
     targets: dict[str, Target]
+    remarks: tuple[str, ...] = ()
 
 
 class Planner:
@@ -57,8 +63,10 @@ class Planner:
         self._backends = backends
         self._grader = grader
 
-    async def plan(self, request: RunRequest, settings: Settings) -> Planned:
+    async def plan(self, request: RunRequest, settings: Settings, *, must_answer: bool = True) -> Planned:
         """Resolve models, endpoints, suites and validators, and freeze them.
+
+        ``must_answer``: refuse when an endpoint does not answer now; without, the run waits for it.
 
         Raises:
             InputError: bad numbers, unknown names, a model without an assignment, nothing to do.
@@ -66,21 +74,52 @@ class Planner:
         """
         _check(request)
         views = [await self._suites.get(name) for name in dict.fromkeys(request.suites)]
-        targets = [await self._target(key, request.endpoint) for key in dict.fromkeys(request.models)]
+        views += [custom_view(request.custom_tasks)] if request.custom_tasks else []
+        samplings = expand(request.sampling, request.matrix)
+        chosen = await self._chosen(request, views)
+        targets = [await self._target(key, request.endpoint) for key in dict.fromkeys(chosen.ids)]
         targets = list({(t.model.id, t.endpoint.id): t for t in targets}.values())
         for view in views:
             await self._grader.check(view.tasks)
             _check_needs(view, targets)
-        await self._check_reachable([target.endpoint for target in targets])
+        if must_answer:
+            await self._check_reachable([target.endpoint for target in targets])
         jobs: dict[str, tuple[PlannedJob, Target]] = {}
         for target in targets:
-            for view in views:
-                job = _job(target, view, request.sampling, settings)
+            for view, sampling in itertools.product(views, samplings):
+                job = _job(target, view, sampling, settings)
                 jobs[job.id] = (job, target)
         plan = RunPlan(new_id("run"), request, tuple(job for job, _ in jobs.values()))
         if plan.planned > _MAX_ATTEMPTS:
             raise InputError(f"That would be {plan.planned} attempts.", f"Stay under {_MAX_ATTEMPTS}: fewer repeats.")
-        return Planned(plan, {job.id: target for job, target in jobs.values()})
+        remarks = (*chosen.remarks, *_tool_remarks(targets, views))
+        return Planned(plan, {job.id: target for job, target in jobs.values()}, remarks)
+
+    async def _chosen(self, request: RunRequest, views: Sequence[SuiteView]) -> Chosen:
+        """The models named, or those of the selection."""
+        if request.select is None:
+            return Chosen(request.models, ())
+        named = await self._endpoints.get(request.endpoint) if request.endpoint else None
+        return choose(await self._models.all(), request.select, named, [task for view in views for task in view.tasks])
+
+    async def selected(self, request: RunRequest) -> Chosen:
+        """The models that the request names or selects, by what is known of them.
+
+        Raises:
+            NotFoundError: no such suite or endpoint. ConflictError: the selection is empty.
+        """
+        return await self._chosen(request, [await self._suites.get(name) for name in request.suites])
+
+    def read_suites_anew(self) -> None:
+        """What was read of suites and tasks is forgotten: they may have been changed since."""
+        self._suites.forget()
+
+    async def tasks_of(self, suite: str) -> tuple[Task, ...]:
+        """The tasks of a suite as they are now; none when it is no more."""
+        try:
+            return (await self._suites.get(suite)).tasks
+        except NotFoundError:
+            return ()
 
     async def _target(self, key: str, endpoint_key: str | None) -> Target:
         named = await self._endpoints.get(endpoint_key) if endpoint_key else None
@@ -99,6 +138,7 @@ class Planner:
             raise ConflictError(
                 f"Endpoint {wanted.name!r} does not offer {model.name!r}.", "Run models_discover (discover) again."
             )
+        check_local(model, wanted, home)
         return Target(model, wanted, home.served_name)
 
     async def _endpoint_of(self, key: str, model: Model) -> Endpoint | None:
@@ -125,51 +165,49 @@ class Planner:
 
 def _check_needs(view: SuiteView, targets: Sequence[Target]) -> None:
     """Refuse a suite whose tasks need what a model is known not to have."""
-    needs = {need for task in view.tasks for need in task.needs if need != "chat"}
+    needs = sorted({need for task in view.tasks for need in task.needs})
     for target in targets:
-        lacking = needs - set(target.model.capabilities)
-        if target.model.capabilities and lacking:
-            missing = ", ".join(sorted(lacking))
+        missing = ", ".join(lacking(target.model.known_capabilities, needs))
+        if missing:
             raise ConflictError(
                 f"Suite {view.suite.name!r} needs {missing}, which {target.model.name!r} does not have.",
                 "Choose another suite or model; see suite_list and model_list.",
             )
 
 
+def _tool_remarks(targets: Sequence[Target], views: Sequence[SuiteView]) -> tuple[str, ...]:
+    homes = [(target.model, target.model.home_at(target.endpoint.id)) for target in targets]
+    asked = [(model, home) for model, home in homes if home is not None]
+    return tool_remarks(asked, [task for view in views for task in view.tasks])
+
+
 def _check(request: RunRequest) -> None:
-    if not request.models or not request.suites:
+    if request.select and request.models:
+        raise InputError("Models and a selection of models exclude each other.", "Give one of them.")
+    if not (request.models or request.select) or not (request.suites or request.custom_tasks):
         raise InputError("A run needs at least one model and one suite.", "Name them; see model_list and suite_list.")
     if not 1 <= request.repeats <= _MAX_REPEATS:
         raise InputError(f"repeats is {request.repeats}.", f"Use 1 to {_MAX_REPEATS}.")
     if not -100 <= request.priority <= 100:
         raise InputError(f"priority is {request.priority}.", "Use -100 to 100; higher runs earlier.")
-    _check_sampling(request.sampling)
-
-
-def _check_sampling(sampling: Sampling) -> None:
-    ranges = {"temperature": (0.0, 5.0), "top_p": (0.0, 1.0), "max_tokens": (1, 1_000_000), "seed": (-(2**31), 2**32)}
-    for name, (low, high) in ranges.items():
-        value = getattr(sampling, name)
-        if value is not None and not low <= value <= high:
-            raise InputError(f"{name} is {value}.", f"Use {low} to {high}.")
+    check_sampling(request.sampling)
 
 
 def _job(target: Target, view: SuiteView, sampling: Sampling, settings: Settings) -> PlannedJob:
-    tasks = tuple(_budgeted(task, sampling, settings) for task in view.tasks)
     return PlannedJob(
         id=new_id("job"),
         model_id=target.model.id,
         endpoint_id=target.endpoint.id,
         suite=view.suite.name,
         sampling=sampling,
-        manifest=_manifest(target, view, sampling),
-        tasks=tasks,
+        manifest=_manifest(target, view, sampling) | {"budget": _budget(target, sampling, settings).as_dict()},
+        tasks=view.tasks,
     )
 
 
-def _budgeted(task: Task, sampling: Sampling, settings: Settings) -> Task:
-    budget = sampling.max_tokens or task.max_tokens or settings.max_tokens
-    return replace(task, max_tokens=budget)
+def _budget(target: Target, sampling: Sampling, settings: Settings) -> Budget:
+    reasons = "reasoning" in target.model.capabilities and sampling.reasoning != "off"
+    return Budget(settings.max_tokens, settings.reasoning_max_tokens if reasons else 0)
 
 
 def _manifest(target: Target, view: SuiteView, sampling: Sampling) -> dict[str, Any]:

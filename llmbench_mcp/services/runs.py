@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -11,11 +11,14 @@ from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.attempt import AttemptRecord
 from llmbench_mcp.domain.errors import NotFoundError
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import Run, RunRequest
+from llmbench_mcp.domain.run import CUSTOM_SUITE, Run, RunEvent, RunRequest
+from llmbench_mcp.domain.task import Task
 from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.services.executors import Executors
 from llmbench_mcp.services.planning import Planned, Planner
 from llmbench_mcp.store.attempts import AttemptFilter, AttemptStore
+from llmbench_mcp.store.events import EventStore
+from llmbench_mcp.store.retries import RetryStore, What
 from llmbench_mcp.store.runs import RunStore
 
 _POLL_S = 0.25
@@ -30,6 +33,7 @@ class Started:
     run: Run
     created: bool
     estimate_s: float | None
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,17 @@ class RunPreview:
     loads: int
     estimate_s: float | None
     jobs: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunStores:
+    """What is read and written about runs."""
+
+    runs: RunStore
+    attempts: AttemptStore
+    retries: RetryStore
+    events: EventStore
 
 
 class Runs:
@@ -47,15 +62,16 @@ class Runs:
 
     def __init__(
         self,
-        store: RunStore,
-        attempts: AttemptStore,
+        stores: RunStores,
         planner: Planner,
         executors: Executors,
         settings: Settings,
         clock: Clock,
     ) -> None:
-        self._store = store
-        self._attempts = attempts
+        self._store = stores.runs
+        self._attempts = stores.attempts
+        self._retries = stores.retries
+        self._events = stores.events
         self._planner = planner
         self._executors = executors
         self._settings = settings
@@ -73,14 +89,24 @@ class Runs:
         run_id = await self._write(planned)
         await self._executors.ensure()
         run = await self.get(run_id)
-        return Started(run, run_id == planned.plan.id, run.eta_s or await self._estimate(planned))
+        estimate_s = run.eta_s or await self._estimate(planned)
+        remark = await self._executors.remark()
+        remarks = (*planned.remarks, remark) if remark else planned.remarks
+        return Started(run, run_id == planned.plan.id, estimate_s, remarks)
+
+    async def start_planned(self, planned: Planned) -> str:
+        """Write a run that was planned already and see that an executor lives; returns its id. Raises ConflictError."""
+        run_id = await self._write(planned)
+        await self._executors.ensure()
+        return run_id
 
     async def preview(self, request: RunRequest) -> RunPreview:
         """What ``start`` would do; nothing is written. Raises as planning."""
         planned = await self._planner.plan(request, self._settings)
         labels = tuple(f"{t.model.name} on {t.endpoint.name}" for t in planned.targets.values())
         loads = len({(t.model.id, t.endpoint.id) for t in planned.targets.values()})
-        return RunPreview(planned.plan.planned, loads, await self._estimate(planned), tuple(dict.fromkeys(labels)))
+        estimate_s = await self._estimate(planned)
+        return RunPreview(planned.plan.planned, loads, estimate_s, tuple(dict.fromkeys(labels)), planned.remarks)
 
     async def _write(self, planned: Planned) -> str:
         served = {job_id: target.served_name for job_id, target in planned.targets.items()}
@@ -92,23 +118,28 @@ class Runs:
 
     async def _estimate(self, planned: Planned) -> float | None:
         total = 0.0
+        paces = {model: await self._store.paces(model) for model in {job.model_id for job in planned.plan.jobs}}
         for job in planned.plan.jobs:
-            for task in job.tasks:
-                mean = await self._store.mean_seconds(job.model_id, task.id)
-                if mean is None:
-                    return None
-                total += mean
+            pace = paces[job.model_id]
+            if not all(task.id in pace for task in job.tasks):
+                return None
+            total += sum(pace[task.id] for task in job.tasks)
         return round(total * planned.plan.request.repeats, 1)
 
     async def get(self, run_id: str) -> Run:
         """A run with its progress. Raises NotFoundError with the newest ids."""
         run = await self._store.get(run_id)
         if run is not None:
-            return run
+            return await self._as_it_is(run)
         runs, _ = await self._store.page(20, 0)
         ids = [run.id for run in runs]
         hint = f"Newest runs: {', '.join(ids[:5])}." if ids else "There are no runs yet: call run_start (run start)."
         raise NotFoundError(f"There is no run '{one_line(run_id, 60)}'.", hint, nearest(run_id, ids))
+
+    async def _as_it_is(self, run: Run) -> Run:
+        """A run that cannot go on because nothing can be written is paused, though nobody could write that."""
+        trouble = None if run.is_over else await self._executors.trouble()
+        return run if trouble is None else replace(run, state="paused", reason=str(trouble))
 
     async def page(self, limit: int = 10, offset: int = 0) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""
@@ -141,6 +172,14 @@ class Runs:
         await on_progress(run)
         return run
 
+    async def events(self, run_id: str, after_seq: int = 0, limit: int = 100, attempts: bool = False) -> list[RunEvent]:
+        """What happened to a run after ``after_seq``, oldest first; every single attempt too when asked for.
+
+        Raises NotFoundError.
+        """
+        await self.get(run_id)
+        return await self._events.of_run(run_id, after_seq, limit, attempts)
+
     async def _keep_going(self) -> None:
         if await self._store.has_unfinished():
             await self._executors.ensure()
@@ -149,16 +188,49 @@ class Runs:
         self, run_id: str, wanted: AttemptFilter, limit: int = 10, offset: int = 0
     ) -> tuple[list[AttemptRecord], int]:
         """A page of attempts and how many match. Raises NotFoundError."""
-        await self.get(run_id)
-        return await self._attempts.page(run_id, wanted, limit, offset)
+        records, total = await self._attempts.page(run_id, wanted, limit, offset)
+        if not total:
+            await self.get(run_id)  # none that match, or no such run
+        return records, total
 
     async def attempt(self, run_id: str, number: int) -> AttemptRecord:
         """One attempt with its completion. Raises NotFoundError."""
-        run = await self.get(run_id)
         record = await self._attempts.get(run_id, number)
         if record is None:
+            run = await self.get(run_id)
             raise NotFoundError(f"Run {run_id} has no attempt {number}.", f"Use 1 to {run.planned}.")
         return record
+
+    async def retry(self, run_id: str, what: What) -> tuple[Run, int]:
+        """Queue a run's attempts again; returns the run and how many.
+
+        ``errors``: what has no verdict. ``failed``: wrong answers, to look at only: the first try stays the score.
+        ``regrade``: stored completions, by the present validators.
+
+        Raises:
+            NotFoundError: no such run. ConflictError: it is not over, or there is nothing to do.
+        """
+        run = await self.get(run_id)
+        changed = await self._changed_tasks(run) if what == "regrade" else {}
+        count = await self._retries.retry(run_id, what, changed)
+        await self._executors.ensure()
+        return await self.get(run_id), count
+
+    async def _changed_tasks(self, run: Run) -> dict[str, Task]:
+        """By the hash a task had, what is in force now where only its grading changed: the prompt must be the same."""
+        present: dict[str, Task] = {}
+        for suite in {job.suite for job in run.jobs} - {CUSTOM_SUITE}:
+            present |= {task.id: task for task in await self._planner.tasks_of(suite)}
+        changed = {}
+        for old_hash, old in (await self._retries.tasks(run.id)).items():
+            new = present.get(old.id)
+            if (
+                new is not None
+                and (new.prompt, new.system) == (old.prompt, old.system)
+                and new.content_hash() != old_hash
+            ):
+                changed[old_hash] = replace(new, max_tokens=old.max_tokens)
+        return changed
 
     async def cancel(self, run_id: str) -> Run:
         """Stop a run and keep what is done; harmless on one that is over. Waits up to 5 s for its end."""

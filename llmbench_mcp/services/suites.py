@@ -59,12 +59,17 @@ class Suites:
     """Use cases about suites; the catalog is read from disk at the first call, in a thread."""
 
     def __init__(self, load: Callable[[], CatalogView]) -> None:
+        self._load = load
         self._holder = _Holder(load)
         self._lock = anyio.Lock()
 
     async def _catalog(self) -> CatalogView:
         async with self._lock:
             return await anyio.to_thread.run_sync(lambda: self._holder.catalog)
+
+    def forget(self) -> None:
+        """Read the files again at the next call: a process that lives for weeks sees what was changed."""
+        self._holder = _Holder(self._load)
 
     async def all(self) -> list[SuiteView]:
         """Every suite. Raises TaskFormatError when a task or suite file is malformed."""

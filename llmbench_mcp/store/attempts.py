@@ -7,10 +7,16 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from llmbench_mcp.domain.attempt import AttemptOutcome, AttemptRecord
+from llmbench_mcp.domain.attempt import AttemptOutcome, AttemptRecord, Grade
 from llmbench_mcp.domain.chat import Completion, Usage
 from llmbench_mcp.store.codec import dump
-from llmbench_mcp.store.database import Database, Row
+from llmbench_mcp.store.database import Database, Row, Statement
+from llmbench_mcp.store.energy import energy_of
+from llmbench_mcp.store.packing import Texts, pack, storable, texts_of
+from llmbench_mcp.store.tally import tally_outcome
+
+_VERDICT: dict[str, Any] = {"findings": [], "stages": {}, "subscores": {}}
+"""Of a verdict, what has no column of its own, and what it is where nothing was said."""
 
 _FACTS = (
     "passed",
@@ -39,6 +45,8 @@ _FACTS = (
     "interrupted",
     "answered_as",
     "device",
+    "energy_j",
+    "energy_note",
     "started_at",
     "finished_at",
 )
@@ -64,15 +72,37 @@ class AttemptStore:
         self, run_id: str, wanted: AttemptFilter, limit: int, offset: int
     ) -> tuple[list[AttemptRecord], int]:
         """A page in planned order, without completions, and the total that match."""
-        where = (run_id, wanted.model, wanted.suite, wanted.failure, int(wanted.only_failed))
-        rows = await self._database.all("attempts_page", *where, limit, offset)
-        count = await self._database.one("attempts_count", *where)
-        return [_record(row) for row in rows], count["n"] if count else 0
+        which, where = _which(run_id, wanted)
+        page = (f"attempts_page{which}", *where, limit, offset)
+        rows, counts = await self._database.look(page, (f"attempts_count{which}", *where))
+        return [_record(row) for row in rows], counts[0]["n"]
 
     async def get(self, run_id: str, number: int) -> AttemptRecord | None:
         """One attempt with its completion."""
         row = await self._database.one("attempt_by_number", run_id, number)
-        return _record(row) if row else None
+        return _record(row, texts_of(row)) if row else None
+
+
+def _which(run_id: str, wanted: AttemptFilter) -> tuple[str, tuple[Any, ...]]:
+    """Name of the query that finds them by an index, and its parameters."""
+    if wanted.model or wanted.suite:
+        return "_of_jobs", (run_id, wanted.model, wanted.suite, wanted.failure, int(wanted.only_failed))
+    if wanted.only_failed or wanted.failure:
+        return "_failed", (run_id, wanted.failure)
+    return "", (run_id,)
+
+
+def finished(outcome: AttemptOutcome, now: str) -> list[Statement]:
+    """All that is written when an attempt ends; the first changes no row when it was over already."""
+    attempt, completion = outcome.attempt, outcome.completion
+    statements: list[Statement] = [("attempt_finish", *finish_row(outcome, now))]
+    if completion is not None:
+        statements.append(("attempt_measured", *measured_row(attempt.id, completion)))
+        statements.append(("completion_insert", attempt.id, _packed(completion)))
+    passed = outcome.grade.passed if outcome.grade else None
+    data = dump({"task": attempt.task_id, "passed": passed, "failure": outcome.failure})
+    event = ("event_insert", now, attempt.run_id, "attempt", data)
+    return [*statements, *energy_of(outcome), *tally_outcome(outcome), event]
 
 
 def finish_row(outcome: AttemptOutcome, now: str) -> tuple[Any, ...]:
@@ -96,7 +126,7 @@ def finish_row(outcome: AttemptOutcome, now: str) -> tuple[Any, ...]:
             grade.validator_version,
             grade.extractor,
             grade.isolation,
-            dump(asdict(grade)),
+            _verdict(grade),
         )
     return (*head, *verdict, outcome.retries, where.host, where.boot_id, where.device, where.worker, now)
 
@@ -113,18 +143,17 @@ def measured_row(attempt_id: str, completion: Completion) -> tuple[Any, ...]:
         timing.decode_tps,
         timing.prefill_tps,
     )
-    name = _storable(completion.model[:200]) if completion.model else None
+    name = storable(completion.model[:200]) if completion.model else None
     return (attempt_id, completion.finish_reason, *tokens, *times, dump(dict(timing.server)), name)
 
 
-def completion_row(attempt_id: str, completion: Completion) -> tuple[Any, ...]:
-    """Parameters of ``completion_insert``; lone surrogates cannot be stored and become U+FFFD."""
-    calls = dump([asdict(call) for call in completion.tool_calls])
-    return tuple(_storable(text) for text in (attempt_id, completion.text, completion.reasoning, calls))
+def _packed(completion: Completion) -> bytes:
+    return pack((completion.text, completion.reasoning, dump([asdict(call) for call in completion.tool_calls])))
 
 
-def _storable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
+def _verdict(grade: Grade) -> str | None:
+    told = {name: getattr(grade, name) for name in _VERDICT if getattr(grade, name)}
+    return dump(told) if told else None
 
 
 def _gaps(itl_s: tuple[float, ...]) -> tuple[float | None, ...]:
@@ -135,15 +164,17 @@ def _gaps(itl_s: tuple[float, ...]) -> tuple[float | None, ...]:
     return (cuts[49], cuts[94], cuts[98])
 
 
-def _record(row: Row) -> AttemptRecord:
+def _record(row: Row, texts: Texts | None = None) -> AttemptRecord:
     facts = {name: row[name] for name in _FACTS if row[name] is not None}
     for name in ("passed", "tokens_estimated"):
         if name in facts:
             facts[name] = bool(facts[name])
-    if row["verdict"]:
-        verdict = json.loads(row["verdict"])
-        facts |= {name: verdict[name] for name in ("findings", "stages", "subscores")}
+    if facts.get("energy_j") and facts.get("completion_tokens"):
+        facts["joules_per_token"] = facts["energy_j"] / facts["completion_tokens"]
+    if row["passed"] is not None:
+        verdict = json.loads(row["verdict"] or "{}")
+        facts |= {name: verdict.get(name, empty) for name, empty in _VERDICT.items()}
     names = ("number", "id", "run_id", "job_id", "suite", "task_id", "repeat", "state")
     labels = {"model": row["model_name"], "endpoint": row["endpoint_name"]}
-    texts = {"completion_text": row["text"], "reasoning_text": row["reasoning"]}
-    return AttemptRecord(**{name: row[name] for name in names}, **labels, **texts, facts=facts)
+    answer: dict[str, Any] = {"completion_text": texts[0], "reasoning_text": texts[1]} if texts else {}
+    return AttemptRecord(**{name: row[name] for name in names}, **labels, **answer, facts=facts)

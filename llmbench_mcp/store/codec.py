@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from llmbench_mcp.domain.chat import Sampling
@@ -27,14 +28,24 @@ def dump_sampling(sampling: Sampling) -> str:
     return dump(sampling.as_dict())
 
 
+@lru_cache(maxsize=256)
 def load_sampling(text: str) -> Sampling:
     """Sampling from JSON text."""
     return Sampling(**json.loads(text))
 
 
 def request_facts(request: RunRequest) -> Mapping[str, Any]:
-    """What distinguishes one request from another, without its idempotency key."""
-    return {
+    """What distinguishes one request from another, without its idempotency key.
+
+    What was added later appears only where it is used, so that hashes of older requests stay.
+    """
+    later: dict[str, Any] = {
+        "select": request.select,
+        "matrix": {name: list(values) for name, values in request.matrix.items()},
+        "limits": request.limits.as_dict(),
+        "custom_tasks": [[task.id, task.content_hash()] for task in request.custom_tasks],
+    }
+    return {name: value for name, value in later.items() if value} | {
         "models": list(request.models),
         "suites": list(request.suites),
         "endpoint": request.endpoint,

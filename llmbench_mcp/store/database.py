@@ -1,24 +1,30 @@
-"""The one connection owner: WAL, short immediate transactions, foreign errors mapped here."""
+"""The one connection owner: WAL, short immediate transactions, each in as few hops to its thread as it allows."""
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiosqlite
 import anyio
 
-from llmbench_mcp.domain.errors import InputError, LeaseLost, StorageBusy, StorageError
+from llmbench_mcp.domain.errors import LeaseLost, StorageBusy, StorageError
+from llmbench_mcp.store.failures import mapped_errors, trouble, try_writing
 from llmbench_mcp.store.migrate import migrate
 from llmbench_mcp.store.sql import named_queries
 
 Row = dict[str, Any]
+Statement = tuple[Any, ...]
+"""A named statement and its parameters, to run with others in one hop."""
+Statements = Sequence[Statement] | Callable[[], Sequence[Statement]]
+Fence = tuple[str, str, int]
+"""(scope, owner, fence number) that must still hold the lease."""
+
 _BUSY_TIMEOUT_MS = 15_000
-_LEAST_FREE = 1 << 20
+_T = TypeVar("_T")
 
 
 class Database:
@@ -27,51 +33,84 @@ class Database:
     def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
         self._connection = connection
         self._lock = anyio.Lock()
+        self._failed = False
         self.path = path
 
     async def all(self, query: str, *parameters: Any) -> list[Row]:
         """Every row of a named query, as dicts: committed data only, never a transaction's half."""
-        # One connection sees its own uncommitted changes, so reading waits for the transaction under way.
-        async with self._lock:
-            with mapped_errors(self.path):
-                return await Transaction(self._connection).all(query, *parameters)
+        return (await self.look((query, *parameters)))[0]
 
     async def one(self, query: str, *parameters: Any) -> Row | None:
         """The first row, or None."""
         rows = await self.all(query, *parameters)
         return rows[0] if rows else None
 
-    @asynccontextmanager
-    async def transaction(self, fence: tuple[str, str, int] | None = None) -> AsyncIterator[Transaction]:
-        """One immediate transaction, committed at the end of the block, rolled back on any exception.
+    async def look(self, *queries: Statement) -> list[list[Row]]:
+        """The rows of several queries at one moment: no commit comes between them."""
+        # One connection sees its own uncommitted changes, so reading waits for the transaction under way.
+        async with self._lock:
+            with mapped_errors(self.path):
+                return await _shielded(self._connection, _look, queries)
 
-        Args:
-            fence: (scope, owner, fence number) that must still hold the lease.
+    async def write(self, fence: Fence | None, statements: Statements) -> int:
+        """One immediate transaction in one hop: all statements, or only the first where that changes no row.
+
+        A function that makes them is called in the connection's thread: compressing a long answer takes its time.
+        Returns how many rows the first changed. Raises as ``transaction``.
+        """
+        async with self._lock:
+            with self._writing():
+                return await _shielded(self._connection, _write, fence, statements)
+
+    @asynccontextmanager
+    async def transaction(self, fence: Fence | None = None) -> AsyncIterator[Transaction]:
+        """One immediate transaction, committed at the end of the block, rolled back on any exception.
 
         Raises:
             LeaseLost: another owner has the lease; nothing was written.
         """
         async with self._lock:
-            with mapped_errors(self.path):
-                await self._begin()
+            with self._writing():
                 try:
-                    transaction = Transaction(self._connection)
-                    if fence is not None and not await transaction.all("lease_holds", *fence):
-                        raise LeaseLost(f"Another process took over the {fence[0]} lease.")
-                    yield transaction
-                    await self._finish("commit")
+                    await _shielded(self._connection, _begin, fence)
+                    yield Transaction(self._connection)
+                    await _shielded(self._connection, _end, "commit")
                 finally:
-                    await self._finish("rollback")  # nothing is left to roll back after a commit
+                    await _shielded(self._connection, _end, "rollback")  # nothing is left of it after a commit
 
-    async def _begin(self) -> None:
-        # Shielded: a BEGIN that lands after its caller was cancelled would leave a transaction nobody ends.
-        with anyio.CancelScope(shield=True):
-            await self._connection.execute("begin immediate")
+    async def check_room(self) -> None:
+        """Before work that costs something: that its result can be stored.
 
-    async def _finish(self, how: str) -> None:
-        with anyio.CancelScope(shield=True):
-            if self._connection.in_transaction:
-                await self._connection.execute(how)
+        Raises:
+            StorageError: too little free space, read-only, or a write failed before and still does.
+        """
+        found = trouble(self.path)
+        if found is not None:
+            raise found
+        if self._failed:
+            await anyio.to_thread.run_sync(try_writing, self.path)
+            self._failed = False
+
+    async def checkpoint(self) -> None:
+        """Bring everything committed into the database file itself; what somebody else reads just now may stay."""
+        async with self._lock:
+            with mapped_errors(self.path):
+                await _shielded(self._connection, _checkpoint)
+
+    def trouble(self) -> StorageError | None:
+        """What keeps the database from being written, as far as can be seen without writing."""
+        return trouble(self.path)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            with mapped_errors(self.path):
+                yield
+        except StorageBusy:
+            raise
+        except StorageError:
+            self._failed = True  # until there was room for a file on trial
+            raise
 
 
 class Transaction:
@@ -82,22 +121,19 @@ class Transaction:
 
     async def run(self, query: str, *parameters: Any) -> int:
         """Execute a named statement; returns the number of rows changed."""
-        cursor = await self._connection.execute(named_queries()[query], parameters)
-        changed = cursor.rowcount
-        await cursor.close()
-        return changed
+        return (await self.batch([(query, *parameters)]))[0]
+
+    async def batch(self, statements: Sequence[Statement]) -> list[int]:
+        """Execute named statements in one hop; returns the number of rows each changed."""
+        return await _on_thread(self._connection, _batch, statements)
 
     async def many(self, query: str, rows: list[tuple[Any, ...]]) -> None:
         """Execute a named statement once per row."""
-        cursor = await self._connection.executemany(named_queries()[query], rows)
-        await cursor.close()
+        await _on_thread(self._connection, _many, query, rows)
 
     async def all(self, query: str, *parameters: Any) -> list[Row]:
         """Every row of a named query."""
-        cursor = await self._connection.execute(named_queries()[query], parameters)
-        rows = await cursor.fetchall()
-        await cursor.close()
-        return [dict(row) for row in rows]
+        return await _on_thread(self._connection, _rows, (query, *parameters))
 
     async def one(self, query: str, *parameters: Any) -> Row | None:
         """The first row, or None."""
@@ -107,33 +143,131 @@ class Transaction:
 
 @asynccontextmanager
 async def open_database(path: Path) -> AsyncIterator[Database]:
-    """Open (creating and migrating as needed) the database at ``path``.
+    """Open (creating and migrating as needed) the database at ``path``; what cannot be written can still be read.
 
     Raises:
         StorageError: the folder or file cannot be used; NewerDatabaseError when a newer program wrote it.
     """
     _make_folder(path.parent)
-    connection = aiosqlite.connect(path, isolation_level=None, timeout=_BUSY_TIMEOUT_MS / 1000)
     with mapped_errors(path):
-        # Shielded: a connection given up half open would leave its thread behind.
-        with anyio.CancelScope(shield=True):
-            await connection
+        connection = await _connect(path)
     try:
-        connection.row_factory = sqlite3.Row
-        with mapped_errors(path):
-            await _prepare(connection, path)
         yield Database(connection, path)
     finally:
         with anyio.CancelScope(shield=True):
             await connection.close()
 
 
-async def _prepare(connection: aiosqlite.Connection, path: Path) -> None:
+async def _connect(path: Path) -> aiosqlite.Connection:
+    try:
+        return await _opened(path, path)
+    except sqlite3.OperationalError:
+        target = _reading_only(path)
+        if target is None:
+            raise
+    return await _opened(target, path)
+
+
+def _reading_only(path: Path) -> str | None:
+    """How to open a whole database in a read-only folder: SQLite can have no shared memory there, and needs none."""
+    unfinished = path.with_name(f"{path.name}-wal").exists()
+    if unfinished or not path.is_file() or trouble(path) is None:
+        return None
+    return f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+
+
+async def _opened(target: str | Path, path: Path) -> aiosqlite.Connection:
+    uri = isinstance(target, str)
+    connection = aiosqlite.connect(target, isolation_level=None, timeout=_BUSY_TIMEOUT_MS / 1000, uri=uri)
+    # Shielded: a connection given up half open would leave its thread behind.
+    with anyio.CancelScope(shield=True):
+        await connection
+        try:
+            await _on_thread(connection, _prepare, path)
+        except BaseException:
+            await connection.close()
+            raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     # First, so that a database that is not ours, or newer, is left as it was.
+    migrate(connection, path)
+    for pragma in ("foreign_keys = on", "synchronous = normal", "temp_store = memory"):
+        connection.execute(f"pragma {pragma}")
+    if connection.execute("pragma journal_mode").fetchone()[0] != "wal":
+        connection.execute("pragma journal_mode = wal")
+
+
+async def _on_thread(connection: aiosqlite.Connection, work: Callable[..., _T], *arguments: Any) -> _T:
     # aiosqlite has no public way to run one function on its connection's thread as a whole.
-    await connection._execute(migrate, connection._conn, path)  # type: ignore[no-untyped-call]  # untyped in aiosqlite
-    for pragma in ("foreign_keys = on", "journal_mode = wal", "synchronous = normal", "temp_store = memory"):
-        await connection.execute(f"pragma {pragma}")
+    call = connection._execute(work, connection._conn, *arguments)  # type: ignore[no-untyped-call]  # untyped in aiosqlite
+    result: _T = await call
+    return result
+
+
+async def _shielded(connection: aiosqlite.Connection, work: Callable[..., _T], *arguments: Any) -> _T:
+    """To its end even when the caller is cancelled: the lock is not given back while the thread is still at it."""
+    with anyio.CancelScope(shield=True):
+        result = await _on_thread(connection, work, *arguments)
+    return result  # noqa: RET504 - a scope may swallow a cancellation, so mypy wants the return outside it
+
+
+def _run(connection: sqlite3.Connection, statement: Statement) -> int:
+    return connection.execute(named_queries()[statement[0]], statement[1:]).rowcount
+
+
+def _rows(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
+    cursor = connection.execute(named_queries()[statement[0]], statement[1:])
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def _batch(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[int]:
+    return [_run(connection, statement) for statement in statements]
+
+
+def _many(connection: sqlite3.Connection, query: str, rows: list[tuple[Any, ...]]) -> None:
+    connection.executemany(named_queries()[query], rows)
+
+
+def _look(connection: sqlite3.Connection, queries: Sequence[Statement]) -> list[list[Row]]:
+    if len(queries) == 1:
+        return [_rows(connection, queries[0])]
+    connection.execute("begin")
+    try:
+        return [_rows(connection, query) for query in queries]
+    finally:
+        _end(connection, "commit")
+
+
+def _write(connection: sqlite3.Connection, fence: Fence | None, given: Statements) -> int:
+    statements = given() if callable(given) else given
+    _begin(connection, fence)
+    try:
+        changed = _run(connection, statements[0])
+        if changed:
+            _batch(connection, statements[1:])
+        _end(connection, "commit")
+    finally:
+        _end(connection, "rollback")  # nothing is left of it after a commit
+    return changed
+
+
+def _begin(connection: sqlite3.Connection, fence: Fence | None) -> None:
+    connection.execute("begin immediate")
+    if fence is not None and not _rows(connection, ("lease_holds", *fence)):
+        _end(connection, "rollback")
+        raise LeaseLost(f"Another process took over the {fence[0]} lease.")
+
+
+def _checkpoint(connection: sqlite3.Connection) -> None:
+    connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+
+def _end(connection: sqlite3.Connection, how: str) -> None:
+    if connection.in_transaction:
+        connection.execute(how)
 
 
 def _make_folder(folder: Path) -> None:
@@ -148,46 +282,3 @@ def _make_folder(folder: Path) -> None:
             f"The data directory {folder} cannot be created: {error.strerror}.",
             "Set LLMBENCH_DATA_DIR (or --data-dir) to a folder you can write.",
         ) from error
-
-
-@contextmanager
-def mapped_errors(path: Path) -> Iterator[None]:
-    """Turn sqlite3's errors into the domain's, naming the file and the remedy."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        raise _operational(error, path) from error
-    except (UnicodeEncodeError, OverflowError) as error:
-        raise InputError(
-            "A value cannot be stored: half of a character pair, or a number beyond 64 bits.", "Send another."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise _damaged(error, path) from error
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.IntegrityError):
-            raise
-        raise _damaged(error, path) from error
-
-
-def _damaged(error: Exception, path: Path) -> StorageError:
-    return StorageError(
-        f"The file {path} is not a usable database: {error}.", "Move it away and start again, or restore a backup."
-    )
-
-
-def _is_full(path: Path) -> bool:
-    return shutil.disk_usage(path.parent).free < _LEAST_FREE
-
-
-def _operational(error: sqlite3.OperationalError, path: Path) -> StorageError:
-    text = str(error)
-    if "full" in text or ("disk I/O" in text and _is_full(path)):
-        return StorageError(f"No space is left for the database {path}.", "Free disk space, then run again.")
-    if "decode" in text:
-        return _damaged(error, path)
-    if "locked" in text or "busy" in text:
-        return StorageBusy(f"The database {path} stayed locked by another process.", "Try again shortly.")
-    if "readonly" in text or "read-only" in text or "unable to open" in text or "disk I/O" in text:
-        remedy = "Make the folder and file writable, or set LLMBENCH_DATA_DIR to a folder you can write."
-        return StorageError(f"The database {path} cannot be opened for writing: {text}.", remedy)
-    return StorageError(f"The database {path} refused a statement: {text}.", "Please report this.")

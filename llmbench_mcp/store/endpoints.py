@@ -49,10 +49,10 @@ class EndpointStore:
         async with self._database.transaction() as transaction:
             await transaction.run("endpoint_seen", endpoint_id, server_version, self._clock.utc_now())
 
-    async def failed(self, endpoint_id: str, error: str) -> None:
-        """It did not answer, or not as it should."""
+    async def failed(self, endpoint_id: str, error: str, kind: str | None = None) -> None:
+        """It did not answer, or not as it should; ``kind`` is the error's word: ``auth`` is a state of its own."""
         async with self._database.transaction() as transaction:
-            await transaction.run("endpoint_failed", endpoint_id, error)
+            await transaction.run("endpoint_failed", endpoint_id, error, kind)
 
     async def remove(self, endpoint: Endpoint) -> None:
         """Delete it and its new models; results stay, and other models that it alone offered become missing.
@@ -67,6 +67,7 @@ class EndpointStore:
                 )
             await transaction.run("endpoint_delete", endpoint.id)
             await transaction.run("models_forgotten")
+            await transaction.run("models_abandoned_events", self._clock.utc_now())
             await transaction.run("models_abandoned")
 
 
@@ -83,5 +84,5 @@ def _bit(value: bool | None) -> int | None:
 def _endpoint(row: Row) -> Endpoint:
     reachable = None if row["reachable"] is None else bool(row["reachable"])
     names = ("id", "name", "url", "backend", "device", "credential_ref", "concurrency", "evict", "added_by")
-    seen = ("server_version", "last_seen", "last_error")
+    seen = ("server_version", "last_seen", "last_error", "last_error_kind")
     return Endpoint(**{name: row[name] for name in names + seen}, reachable=reachable)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from operator import itemgetter
 
 from llmbench_mcp.domain.leaderboard import Row, TaskResult
 from llmbench_mcp.store.database import Database
 from llmbench_mcp.store.database import Row as SqlRow
+
+_Key = tuple[str, str, str]
+"""(identity, sampling, endpoint)."""
 
 
 class LeaderboardStore:
@@ -24,30 +29,53 @@ class LeaderboardStore:
             weights: by task id.
             hashes: by task id, the content hash now in force; results of other versions are left out.
         """
-        groups: dict[tuple[str, str, str], list[SqlRow]] = {}
-        for row in await self._database.all("leaderboard_tasks", suite):
-            if hashes.get(row["task_id"]) == row["task_hash"]:
-                key = (row["identity_key"], row["sampling_key"], row["endpoint_id"])
-                groups.setdefault(key, []).append(row)
-        runs = {
-            (r["identity_key"], r["sampling_key"], r["endpoint_id"]): r["runs"]
-            for r in await self._database.all("leaderboard_runs", suite)
-        }
-        return [await self._row(suite, key, rows, weights, runs.get(key, 0)) for key, rows in groups.items()]
+        found = await self._database.look(
+            ("leaderboard_tasks", suite), ("leaderboard_runs", suite), ("leaderboard_energy", suite)
+        )
+        groups = _grouped([row for row in found[0] if hashes.get(row["task_id"]) == row["task_hash"]])
+        runs = {_key(row): row["runs"] for row in found[1]}
+        measured = {_key(row): row for row in found[2]}
+        labels = await self._labels(groups)
+        result = []
+        for key, rows in groups.items():
+            row = _row(suite, key, labels[key], (runs.get(key, 0), _tasks(rows, weights)))
+            result.append(_measured(row, measured[key]) if key in measured else row)
+        return result
 
-    async def _row(
-        self, suite: str, key: tuple[str, ...], rows: list[SqlRow], weights: Mapping[str, float], runs: int
-    ) -> Row:
-        newest = max(row["newest_job"] for row in rows)
-        label = await self._database.one("job_labels", newest.partition(" ")[2])
-        assert label is not None, "results reference their job by foreign key"
-        tasks = tuple(_task(row, weights[row["task_id"]]) for row in _newest_validators(rows))
-        names = (label["model_name"], label["endpoint_name"], label["device"])
-        return Row("/".join(key), *names, suite, json.loads(label["manifest"]), runs, tasks)
+    async def _labels(self, groups: Mapping[_Key, list[SqlRow]]) -> dict[_Key, SqlRow]:
+        """How each group's newest job names it."""
+        newest = {key: max(row["newest_job"] for row in rows).partition(" ")[2] for key, rows in groups.items()}
+        found = await self._database.look(*(("job_labels", job) for job in newest.values()))
+        return {key: rows[0] for key, rows in zip(newest, found, strict=True)}
 
     async def suites(self) -> list[str]:
         """Suites that have results."""
         return [row["suite"] for row in await self._database.all("suites_with_results")]
+
+
+def _key(row: SqlRow) -> _Key:
+    return (row["identity_key"], row["sampling_key"], row["endpoint_id"])
+
+
+def _grouped(rows: list[SqlRow]) -> dict[_Key, list[SqlRow]]:
+    groups: dict[_Key, list[SqlRow]] = {}
+    for row in rows:
+        groups.setdefault(_key(row), []).append(row)
+    return groups
+
+
+def _row(suite: str, key: _Key, label: SqlRow, content: tuple[int, tuple[TaskResult, ...]]) -> Row:
+    names = (label["model_name"], label["endpoint_name"], label["device"])
+    return Row("/".join(key), *names, suite, json.loads(label["manifest"]), *content)
+
+
+def _tasks(rows: list[SqlRow], weights: Mapping[str, float]) -> tuple[TaskResult, ...]:
+    return tuple(_task(row, weights[row["task_id"]]) for row in _newest_validators(rows))
+
+
+def _measured(row: Row, sums: SqlRow) -> Row:
+    joules = sums["measured_j"]
+    return replace(row, energy_j=joules, joules_per_token=joules / sums["measured_tokens"])
 
 
 def _newest_validators(rows: list[SqlRow]) -> list[SqlRow]:
@@ -69,17 +97,9 @@ def _rank(row: SqlRow) -> tuple[bool, str]:
 
 def _task(row: SqlRow, weight: float) -> TaskResult:
     graded = row["graded"]
-    names = (
-        "task_id",
-        "graded",
-        "errors",
-        "non_logic",
-        "decode_tps",
-        "prefill_tps",
-        "ttft_s",
-        "e2e_s",
-        "tokens",
-    )
-    facts = {name: row[name] for name in names}
     rate = row["passed"] / graded if graded else 0.0
-    return TaskResult(**facts, pass_rate=rate, score=row["mean_score"] or 0.0, weight=weight, last_at=row["last_at"])
+    # By position: twice as fast as by name, and a leaderboard has thousands.
+    return TaskResult(row["task_id"], graded, row["errors"], rate, row["mean_score"] or 0.0, weight, *_rest(row))
+
+
+_rest = itemgetter("non_logic", "decode_tps", "prefill_tps", "ttft_s", "e2e_s", "tokens", "last_at")

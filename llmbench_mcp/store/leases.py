@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 
 from llmbench_mcp import __version__
-from llmbench_mcp.domain.clock import boot_id, host_name
+from llmbench_mcp.domain.clock import boot_id, is_running, process_space
+from llmbench_mcp.domain.errors import StorageError
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.store.database import Database, Row
@@ -28,7 +29,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class LeaseView:
-    """A lease as others see it."""
+    """A lease as others see it. ``host`` is the process space that ``pid`` belongs to."""
 
     owner: str
     pid: int
@@ -39,7 +40,10 @@ class LeaseView:
 
 
 class LeaseStore:
-    """Acquire, renew, release and look at leases. Expiry is monotonic time of one boot."""
+    """Acquire, renew, release and look at leases. Expiry is monotonic time of one boot.
+
+    A holder whose process has ended holds nothing, whatever the time.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -53,7 +57,7 @@ class LeaseStore:
                 return None
             lease = Lease(scope, new_id("exec"), 1 + (held["fence"] if held else 0))
             expires, at = self._clock.monotonic() + ttl_s, self._clock.utc_now()
-            who = (host_name(), boot_id(), os.getpid(), __version__)
+            who = (process_space(), boot_id(), os.getpid(), __version__)
             await transaction.run("lease_put", *lease.key, *who, expires, at)
         return lease
 
@@ -68,10 +72,12 @@ class LeaseStore:
             await transaction.run("lease_release", *lease.key)
 
     async def release_when_idle(self, lease: Lease) -> bool:
-        """Give it up unless a run wants work: a run queued before this commits is seen, one after finds no owner."""
+        """Give it up unless a run wants work or a schedule is due: what is queued before this commits is seen, what
+        comes after finds no owner."""
         async with self._database.transaction(lease.key) as transaction:
-            row = await transaction.one("runs_unfinished")
-            if row and row["n"]:
+            runs = await transaction.one("runs_unfinished")
+            schedules = await transaction.one("schedules_overdue", self._clock.utc_now())
+            if (runs and runs["n"]) or (schedules and schedules["n"]):
                 return False
             await transaction.run("lease_release", *lease.key)
         return True
@@ -85,4 +91,10 @@ class LeaseStore:
         return LeaseView(*facts, alive=self._alive(row))
 
     def _alive(self, row: Row) -> bool:
-        return bool(row["boot_id"] == boot_id() and row["expires_mono"] > self._clock.monotonic())
+        if row["boot_id"] != boot_id() or row["expires_mono"] <= self._clock.monotonic():
+            return False
+        return row["host"] != process_space() or is_running(row["pid"])
+
+    def trouble(self) -> StorageError | None:
+        """What keeps leases, and anything else, from being written; None: nothing."""
+        return self._database.trouble()

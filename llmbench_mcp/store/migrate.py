@@ -60,8 +60,14 @@ def migrate(connection: sqlite3.Connection, path: Path) -> int:
 
 def _back_up(connection: sqlite3.Connection, copy: Path) -> None:
     """Keep the database as the older program left it, which can still read the copy."""
-    with closing(sqlite3.connect(copy)) as target:
-        connection.backup(target)
+    part = copy.with_name(f"{copy.name}.part")
+    part.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(part)) as target:
+            connection.backup(target)
+        part.replace(copy)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _apply(connection: sqlite3.Connection, present: int) -> int:

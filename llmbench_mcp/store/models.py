@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from llmbench_mcp.domain.capability import Capability, with_fact, without_hand
 from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel
-from llmbench_mcp.domain.ids import new_id
-from llmbench_mcp.domain.model import DiscoveryReport, Home, Model, ModelStatus
+from llmbench_mcp.domain.model import TROUBLED, DiscoveryReport, Home, Model, ModelEvent, ModelStatus, ToolCalling
 from llmbench_mcp.domain.ports import Clock
+from llmbench_mcp.store import model_rows
 from llmbench_mcp.store.database import Database, Row, Transaction
-
-
-@dataclass(slots=True)
-class _Changes:
-    added: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    back: list[str] = field(default_factory=list)
+from llmbench_mcp.store.merge import Merge
 
 
 class ModelStore:
-    """The registry: discovery merges into it, assignment and status change it."""
+    """The registry: discovery merges into it, assignment and status change it; each change is in the history."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -33,107 +26,137 @@ class ModelStore:
         """Every model with its homes, by name."""
         homes: dict[str, list[Home]] = {}
         for row in await self._database.all("homes_all"):
-            home = Home(row["endpoint_id"], row["endpoint_name"], row["served_name"], bool(row["present"]))
-            homes.setdefault(row["model_id"], []).append(home)
+            homes.setdefault(row["model_id"], []).append(_home(row))
         rows = await self._database.all("models_all")
         return [_model(row, tuple(homes.get(row["id"], ()))) for row in rows]
 
     async def merge(self, endpoint: Endpoint, offered: Sequence[OfferedModel]) -> DiscoveryReport:
-        """Take in one endpoint's list: one transaction, nothing half done.
-
-        One model by digest with several homes; without a digest by endpoint and served name. A model that
-        is gone is removed when it is ``new`` and has no history, else it becomes ``missing``.
-        """
-        changes = _Changes()
+        """Take in one endpoint's list: one transaction, nothing half done; see ``Merge`` for the rules."""
         async with self._database.transaction() as transaction:
-            rows = await transaction.all("homes_of_endpoint", endpoint.id)
-            known = {row["served_name"]: row for row in rows}
-            for model in offered:
-                await self._merge_one(transaction, endpoint, model, known.pop(model.served_name, None), changes)
-            for row in known.values():
-                if row["present"]:
-                    await self._gone(transaction, row, changes)
-        warnings = tuple(warning for model in offered for warning in model.warnings)
-        c = changes
-        lists = (tuple(c.added), tuple(c.changed), tuple(c.missing), tuple(c.removed), tuple(c.back))
-        return DiscoveryReport(endpoint.name, len(offered), *lists, warnings=warnings)
+            return await Merge(transaction, endpoint, self._clock.utc_now()).take(offered)
 
-    async def _merge_one(
-        self,
-        transaction: Transaction,
-        endpoint: Endpoint,
-        offered: OfferedModel,
-        home: Row | None,
-        changes: _Changes,
-    ) -> None:
-        by_digest = await transaction.one("model_by_digest", offered.digest) if offered.digest else None
-        model_id = by_digest["id"] if by_digest else None
-        if model_id is None and home is not None and not offered.digest:
-            model_id = home["model_id"]
-        if model_id is None and not offered.digest:
-            model_id = await self._found_again(transaction, offered)
-        if model_id is None:
-            model_id = await self._insert(transaction, offered)
-        if home is None:
-            changes.added.append(offered.served_name)
-        elif home["model_id"] != model_id:
-            changes.changed.append(offered.served_name)
-        elif not home["present"]:
-            changes.back.append(offered.served_name)
-            await transaction.run("model_back", model_id)
-        facts = (offered.family, offered.parameter_count, offered.quantisation, offered.size_bytes)
-        capabilities = json.dumps(list(offered.capabilities))
-        now = self._clock.utc_now()
-        await transaction.run("model_refresh", model_id, *facts, offered.context_length, capabilities, now)
-        await transaction.run("home_upsert", model_id, endpoint.id, offered.served_name, now)
-        if home is not None and home["model_id"] != model_id:
-            await self._homeless(transaction, home["model_id"])
+    async def register(self, endpoint: Endpoint, offered: OfferedModel) -> str:
+        """Register by hand what the endpoint does not list; stays until unregistered. Returns the model's id."""
+        async with self._database.transaction() as transaction:
+            merge = Merge(transaction, endpoint, self._clock.utc_now())
+            home = (await merge.homes()).get(offered.served_name)
+            model_id = await merge.take_one(offered, home)
+            await transaction.run("home_pin", endpoint.id, offered.served_name, 1)
+            return model_id
 
-    async def _found_again(self, transaction: Transaction, offered: OfferedModel) -> str | None:
-        """A model of that name and quantisation which lost its last home: its history goes on."""
-        row = await transaction.one("model_homeless", offered.served_name, offered.quantisation)
-        if row is None:
-            return None
-        await transaction.run("model_back", row["id"])
-        return str(row["id"])
-
-    async def _insert(self, transaction: Transaction, offered: OfferedModel) -> str:
-        model_id = new_id("model")
-        facts = (offered.family, offered.parameter_count, offered.quantisation, offered.size_bytes)
-        values = (offered.digest, *facts, offered.context_length, json.dumps(list(offered.capabilities)))
-        await transaction.run("model_insert", model_id, offered.served_name, *values, self._clock.utc_now())
-        return model_id
-
-    async def _gone(self, transaction: Transaction, home: Row, changes: _Changes) -> None:
-        await transaction.run("home_gone", home["endpoint_id"], home["served_name"])
-        removed = await self._homeless(transaction, home["model_id"])
-        (changes.removed if removed else changes.missing).append(home["served_name"])
-
-    async def _homeless(self, transaction: Transaction, model_id: str) -> bool:
-        """A model lost a home: without any left it is removed (True) when new, else ``missing``."""
-        left = await transaction.one("model_homes_left", model_id)
-        if left and left["n"]:
-            return False
-        if await transaction.one("model_without_history", model_id):
-            await transaction.run("model_delete", model_id)
+    async def unregister(self, model_id: str) -> bool:
+        """Take back registrations by hand; a later look may find the model again. False when there was none."""
+        async with self._database.transaction() as transaction:
+            if not await transaction.run("homes_unpin", model_id):
+                return False
+            await model_rows.homeless(transaction, self._clock.utc_now(), model_id)
             return True
-        await transaction.run("model_status", model_id, "missing", "no endpoint offers it any more")
-        return False
 
-    async def assign(self, model_id: str, endpoint_id: str | None) -> None:
-        """Assign to an endpoint (status active) or to none (status new)."""
-        status = "active" if endpoint_id else "new"
+    async def assign(self, model_id: str, endpoint: Endpoint | None) -> None:
+        """Assign to an endpoint (status active) or to none (status new); a disabled model stays disabled."""
         async with self._database.transaction() as transaction:
-            await transaction.run("model_assign", model_id, endpoint_id, status)
+            now = self._clock.utc_now()
+            await transaction.run("model_assign", model_id, endpoint.id if endpoint else None)
+            await model_rows.event(transaction, now, model_id, ("assigned", endpoint.name if endpoint else "nowhere"))
+            row = await transaction.one("model_row", model_id)
+            if row is not None and row["status"] != "disabled":
+                await model_rows.change_status(transaction, now, row, model_rows.well(row))
 
     async def set_status(self, model_id: str, status: ModelStatus, reason: str | None) -> None:
-        """Record a status with its reason."""
+        """Record a status with its reason; a model that is disabled stays so."""
         async with self._database.transaction() as transaction:
-            await transaction.run("model_status", model_id, status, reason)
+            row = await transaction.one("model_row", model_id)
+            if row is not None and row["status"] != "disabled":
+                await model_rows.change_status(transaction, self._clock.utc_now(), row, status, reason)
+
+    async def recover(self, model_id: str, reason: str) -> None:
+        """It behaved well: a status it earned by trouble ends, with the reason in the history."""
+        async with self._database.transaction() as transaction:
+            row = await transaction.one("model_row", model_id)
+            if row is not None and row["status"] in TROUBLED:
+                await self._restore(transaction, row, reason)
+
+    async def set_enabled(self, model_id: str, enabled: bool) -> None:
+        """Disable, or enable again: then missing without a home, else as assigned."""
+        async with self._database.transaction() as transaction:
+            row = await transaction.one("model_row", model_id)
+            if row is None or (row["status"] != "disabled") is enabled:
+                return
+            if not enabled:
+                await model_rows.change_status(
+                    transaction, self._clock.utc_now(), row, "disabled", "disabled on request"
+                )
+                return
+            await self._restore(transaction, row, "enabled on request")
+            await model_rows.miss_if_homeless(transaction, self._clock.utc_now(), model_id)
+
+    async def _restore(self, transaction: Transaction, row: Row, reason: str) -> None:
+        status = model_rows.well(row)
+        await transaction.run("model_status", row["id"], status, None)
+        await model_rows.event(transaction, self._clock.utc_now(), row["id"], ("status", status), reason)
+
+    async def set_capability(self, model_id: str, fact: Capability, reason: str | None = None) -> None:
+        """Record what a probe saw or a hand set; a surer fact stays."""
+        async with self._database.transaction() as transaction:
+            row = await transaction.one("model_row", model_id)
+            if row is None:
+                return
+            known = model_rows.capabilities(row)
+            facts = with_fact(known, fact)
+            if facts != known:
+                value = f"{fact.name}: {'yes' if fact.present else 'no'} ({fact.source})"
+                await model_rows.write_capabilities(transaction, model_id, facts)
+                await model_rows.event(transaction, self._clock.utc_now(), model_id, ("capability", value), reason)
+
+    async def forget_capability(self, model_id: str, name: str) -> None:
+        """Drop what was set by hand; the next look says again what the server says."""
+        async with self._database.transaction() as transaction:
+            row = await transaction.one("model_row", model_id)
+            if row is not None:
+                facts = without_hand(model_rows.capabilities(row), name)
+                await model_rows.write_capabilities(transaction, model_id, facts)
+
+    async def set_tools(self, model_id: str, home: Home, tools: ToolCalling) -> None:
+        """Record what the tools check saw at one home."""
+        async with self._database.transaction() as transaction:
+            await transaction.run("home_tools", home.endpoint_id, home.served_name, tools)
+            if tools != home.tools:
+                value = f"{tools} at {home.endpoint_name}"
+                await model_rows.event(transaction, self._clock.utc_now(), model_id, ("tools", value))
+
+    async def set_facts(self, model_id: str, facts: Mapping[str, Any]) -> None:
+        """Set fields by hand: looks no longer change them. None gives a field back to the servers."""
+        async with self._database.transaction() as transaction:
+            row = await transaction.one("model_row", model_id)
+            if row is None:
+                return
+            merged = {name: facts.get(name, row[name]) for name in model_rows.FIELDS}
+            set_now = {name for name, value in facts.items() if value is not None}
+            pinned = (set(json.loads(row["pinned"])) - set(facts)) | set_now
+            guessed = set(json.loads(row["guessed"])) - set(facts)
+            await model_rows.write_facts(transaction, model_id, merged, (sorted(guessed), sorted(pinned)))
+            value = ", ".join(f"{name}={facts[name]}" for name in sorted(facts))
+            await model_rows.event(transaction, self._clock.utc_now(), model_id, ("set", value))
+
+    async def history(self, model_id: str, limit: int) -> list[ModelEvent]:
+        """The newest events of a model, newest first."""
+        return [ModelEvent(**row) for row in await self._database.all("model_events", model_id, limit)]
+
+    async def jobs_at_work(self, device: str) -> int:
+        """How many jobs are loading or running on that device now."""
+        row = await self._database.one("jobs_at_work_on_device", device)
+        return int(row["n"]) if row else 0
+
+
+def _home(row: Row) -> Home:
+    names = ("endpoint_id", "endpoint_name", "served_name", "tools")
+    plain: dict[str, Any] = {name: row[name] for name in names}
+    return Home(**plain, present=bool(row["present"]), pinned=bool(row["pinned"]), remote=bool(row["remote"]))
 
 
 def _model(row: Row, homes: tuple[Home, ...]) -> Model:
-    names = ("id", "name", "status", "digest", "family", "parameter_count", "quantisation", "size_bytes")
-    more = ("context_length", "assigned_endpoint_id", "status_reason", "first_seen", "last_seen")
-    facts = {name: row[name] for name in names + more}
-    return Model(**facts, capabilities=tuple(json.loads(row["capabilities"])), homes=homes)
+    names = ("id", "name", "status", "digest", "assigned_endpoint_id", "status_reason", "first_seen", "last_seen")
+    facts = {name: row[name] for name in (*names, *model_rows.FIELDS)}
+    guessed, pinned = (tuple(json.loads(row[name])) for name in ("guessed", "pinned"))
+    known = model_rows.capabilities(row)
+    return Model(**facts, known_capabilities=known, guessed=guessed, pinned=pinned, homes=homes)

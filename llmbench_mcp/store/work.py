@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt
+from llmbench_mcp.domain.chat import Budget, Usage
+from llmbench_mcp.domain.hardware import Energy
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import Job, JobState
+from llmbench_mcp.domain.run import AnyJob, Job, JobState, OpenJob
 from llmbench_mcp.domain.task import Task
-from llmbench_mcp.store.attempts import completion_row, finish_row, measured_row
+from llmbench_mcp.store.attempts import finished
 from llmbench_mcp.store.codec import load_task
-from llmbench_mcp.store.database import Database, Transaction
+from llmbench_mcp.store.database import Database, Row, Transaction
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
+from llmbench_mcp.store.tally import tally_failed
 
 
 class WorkStore:
@@ -23,6 +29,7 @@ class WorkStore:
         self._clock = clock
         self._fence = lease.key
         self.owner = lease.owner
+        self._began: dict[str, float] = {}
 
     async def recover(self) -> list[str]:
         """Take over from a dead owner: jobs and attempts in flight are pending again. Returns the runs touched."""
@@ -35,9 +42,16 @@ class WorkStore:
                 await add_event(transaction, self._clock.utc_now(), run_id, "interrupted", {})
         return runs
 
-    async def open_jobs(self) -> list[Job]:
+    async def open_jobs(self) -> list[OpenJob]:
         """Jobs not yet over whose run is not being cancelled, oldest first."""
-        return [job_of(row) for row in await self._database.all("jobs_open")]
+        return [_open_job(row) for row in await self._database.all("jobs_open")]
+
+    async def job(self, job_id: str) -> Job:
+        """One of them whole."""
+        row = await self._database.one("job_get", job_id)
+        assert row is not None, "jobs are deleted with their run only, and an open run is not deleted"
+        budget = json.loads(row["manifest"]).get("budget", {})
+        return replace(job_of(row), budget=Budget(**budget))
 
     async def cancel_requests(self) -> list[str]:
         """Runs somebody asked to stop."""
@@ -65,7 +79,7 @@ class WorkStore:
             if await transaction.run("job_loaded", job.id, load_s, residency):
                 await add_event(transaction, self._clock.utc_now(), job.run_id, "job_running", {"job": job.id})
 
-    async def job_postponed(self, job: Job, reason: str) -> float:
+    async def job_postponed(self, job: AnyJob, reason: str) -> float:
         """An outage: the job waits, its run is paused with the reason. Returns how long the outage lasts, seconds."""
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
@@ -76,41 +90,84 @@ class WorkStore:
         since = row["outage_since"] if row else None
         return _seconds_between(since, now) if since else 0.0
 
-    async def job_released(self, job: Job) -> None:
+    async def job_released(self, job: AnyJob) -> None:
         """The executor is leaving in good order: the job is pending for the next one."""
         async with self._database.transaction(self._fence) as transaction:
             await transaction.run("job_state", job.id, "pending", None, None)
 
     async def reset_job(self, job: Job) -> None:
         """Attempts of this job left in flight by a failed write are pending again."""
-        async with self._database.transaction(self._fence) as transaction:
-            await transaction.run("attempts_reset", job.id)
+        await self._database.write(self._fence, [("attempts_reset", job.id)])
 
-    async def job_ended(self, job: Job, state: JobState, reason: str | None, failure: str | None = None) -> None:
+    async def job_ended(self, job: AnyJob, state: JobState, reason: str | None, failure: str | None = None) -> None:
         """The job is over; attempts still open get ``failure``. Ends the run when it was the last job."""
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
             if failure is not None:
+                rows = await transaction.all("attempts_open_of_job", job.id)
                 await transaction.run("attempts_fail_pending", job.id, failure, reason, now)
-            if await transaction.run("job_state", job.id, state, reason, None):
-                await add_event(transaction, now, job.run_id, f"job_{state}", {"job": job.id, "reason": reason})
+                await tally_failed(transaction, job.id, failure, rows)
+            left = await transaction.one("job_left", job.id)
+            ended = "cancelled" if state == "done" and left and left["n"] else state  # stopped at a limit
+            if await transaction.run("job_state", job.id, ended, reason, None):
+                await add_event(transaction, now, job.run_id, f"job_{ended}", {"job": job.id, "reason": reason})
                 await self._maybe_end_run(transaction, job.run_id, now)
 
     async def _maybe_end_run(self, transaction: Transaction, run_id: str, now: str) -> None:
         left = await transaction.one("run_open_jobs", run_id)
         if left and left["n"]:
             return
-        totals = await transaction.one("run_totals", run_id)
-        graded = bool(totals and totals["done"])
+        totals, run = await transaction.one("run_totals", run_id), await transaction.one("run_get", run_id)
+        assert totals is not None, "sums give one row"
+        assert run is not None, "jobs reference their run by foreign key"
         reasons = [row["reason"] for row in await transaction.all("run_jobs", run_id) if row["reason"]]
-        state = "completed" if graded else "failed"
+        state = "completed" if totals["done"] else "failed"
+        if totals["done"] + totals["errors"] < totals["planned"]:
+            state, reasons = "cancelled", [run["reason"] or "stopped early", *reasons]
         if await transaction.run("run_finished", run_id, state, "; ".join(dict.fromkeys(reasons)) or None, now):
             await add_event(transaction, now, run_id, state, {})
+
+    async def stop_at_limit(self, run_id: str) -> bool:
+        """Whether the run has used up what it may: then nothing of it is asked any more; what is in flight goes on."""
+        found = await self._database.look(("run_get", run_id), ("run_use", run_id), ("run_in_flight", run_id))
+        now, reason = self._clock.utc_now(), None
+        if all(found) and found[0][0]["limits"]:
+            run, use, flying = (rows[0] for rows in found)
+            used = {name: use[name] + flying[name] for name in ("attempts", "tokens")}
+            used["seconds"] = self._lasted(run, now)
+            reason = _limit_reached(json.loads(run["limits"]), used)
+        if reason is not None:
+            await self._stop_asking(run_id, reason, now)
+        return reason is not None
+
+    def _lasted(self, run: Row, now: str) -> float:
+        """Seconds since the run's first step: by the wall clock once, from then on by the clock that never jumps."""
+        if not run["started_at"]:
+            return 0.0
+        now_s = self._clock.monotonic()
+        return now_s - self._began.setdefault(run["id"], now_s - _seconds_between(run["started_at"], now))
+
+    async def _stop_asking(self, run_id: str, reason: str, now: str) -> None:
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("run_reason", run_id, reason)
+            await transaction.run("run_cancel_pending_attempts", run_id)
+            await transaction.run("run_cancel_pending_jobs", run_id)
+            await add_event(transaction, now, run_id, "limit", {"reason": reason})
 
     async def job_remark(self, job: Job, residency: str) -> None:
         """What has to be said about where the model's answers come from."""
         async with self._database.transaction(self._fence) as transaction:
             await transaction.run("job_remark", job.id, residency)
+
+    async def energy_opens(self, job: Job) -> None:
+        """The job's asking begins; were it to end without ``energy_closes``, its total would be unknown."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("job_energy_opens", job.id)
+
+    async def energy_closes(self, job: Job, energy: Energy) -> None:
+        """What the job's asking took, on top of what it took before."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("job_energy_closes", job.id, energy.joules, energy.reason)
 
     async def next_attempts(self, job_id: str, limit: int) -> list[PlannedAttempt]:
         """Up to ``limit`` pending attempts of a job, in order."""
@@ -119,20 +176,17 @@ class WorkStore:
 
     async def claim(self, attempt: PlannedAttempt, step: str) -> bool:
         """Mark it generating; False when it is no longer pending."""
-        async with self._database.transaction(self._fence) as transaction:
-            claimed = await transaction.run("attempt_claim", attempt.id, self._clock.utc_now())
-            await transaction.run("job_step", attempt.job_id, step)
-        return bool(claimed)
+        statements = [("attempt_claim", attempt.id, self._clock.utc_now()), ("job_step", attempt.job_id, step)]
+        return bool(await self._database.write(self._fence, statements))
 
-    async def grading(self, attempt: PlannedAttempt) -> None:
-        """Mark it grading."""
-        async with self._database.transaction(self._fence) as transaction:
-            await transaction.run("attempt_grading", attempt.id)
+    async def grading(self, attempt: PlannedAttempt, usage: Usage | None) -> None:
+        """Mark it grading; its tokens count from here."""
+        spent = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
+        await self._database.write(self._fence, [("attempt_grading", attempt.id, *spent)])
 
     async def release(self, attempt: PlannedAttempt) -> None:
         """Give it back: it will be asked again."""
-        async with self._database.transaction(self._fence) as transaction:
-            await transaction.run("attempt_release", attempt.id)
+        await self._database.write(self._fence, [("attempt_release", attempt.id)])
 
     async def task(self, task_hash: str) -> Task:
         """The task as frozen when the run was made."""
@@ -142,17 +196,20 @@ class WorkStore:
 
     async def finish(self, outcome: AttemptOutcome) -> bool:
         """Commit completion, timings and verdict in one transaction; False when it was over already."""
-        attempt, now = outcome.attempt, self._clock.utc_now()
-        async with self._database.transaction(self._fence) as transaction:
-            if not await transaction.run("attempt_finish", *finish_row(outcome, now)):
-                return False
-            if outcome.completion is not None:
-                await transaction.run("attempt_measured", *measured_row(attempt.id, outcome.completion))
-                await transaction.run("completion_insert", *completion_row(attempt.id, outcome.completion))
-            passed = outcome.grade.passed if outcome.grade else None
-            data = {"task": attempt.task_id, "passed": passed, "failure": outcome.failure}
-            await add_event(transaction, now, attempt.run_id, "attempt", data)
-        return True
+        now = self._clock.utc_now()
+        return bool(await self._database.write(self._fence, lambda: finished(outcome, now)))
+
+
+def _open_job(row: Row) -> OpenJob:
+    created = datetime.fromisoformat(row.pop("created_at")).timestamp()
+    return OpenJob(**row, created_s=created)
+
+
+def _limit_reached(limits: Mapping[str, float], used: Mapping[str, float]) -> str | None:
+    for name, limit in limits.items():
+        if used[name] >= limit:
+            return f"stopped at its limit of {limit:g} {name}"
+    return None
 
 
 def _seconds_between(earlier: str, later: str) -> float:

@@ -72,3 +72,30 @@ class FastClock:
     async def sleep(self, seconds: float) -> None:
         """Wait ``seconds`` on the fast scale, cancellably."""
         await anyio.sleep(seconds / self._speed)
+
+
+class JumpingClock(FastClock):
+    """A fast clock that leaps when told to: the wall clock when somebody sets it, the others after a sleep.
+
+    Args:
+        monotonic_sleeps: whether the monotonic clock stands still while the machine sleeps, as on Linux.
+    """
+
+    def __init__(self, speed: float = 50.0, monotonic_sleeps: bool = False) -> None:
+        super().__init__(speed)
+        self._monotonic_sleeps = monotonic_sleeps
+        self.slept_s = 0.0
+        self.set_by_s = 0.0
+
+    def monotonic(self) -> float:
+        """Fast seconds, and those slept where they count."""
+        return super().monotonic() + (0.0 if self._monotonic_sleeps else self.slept_s)
+
+    def since_boot(self) -> float:
+        """Fast seconds and those slept."""
+        return super().monotonic() + self.slept_s
+
+    def utc_now(self) -> str:
+        """The fast scale, as far off as it was set."""
+        now = datetime.fromisoformat(super().utc_now()) + timedelta(seconds=self.set_by_s)
+        return now.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -15,7 +15,10 @@ class NVMLError(Exception):
 
 @dataclass
 class FakeCard:
-    """One card; a figure of None is one the card does not support. Power in milliwatts, as NVML has it."""
+    """One card; a figure of None is one the card does not support. Milliwatts and millijoules, as NVML has it.
+
+    ``parts`` are the MIG devices it is divided into; None in their place is a place that is free.
+    """
 
     name: str | bytes = "NVIDIA Test 24GB"
     total: int | None = 24 * 2**30
@@ -23,9 +26,11 @@ class FakeCard:
     use: int | None = 37
     heat: int | None = 55
     milliwatts: int | None = 120_500
+    millijoules: int | None = 5_000_000
     compute: Mapping[int, int | None] = field(default_factory=dict)
     graphics: Mapping[int, int | None] = field(default_factory=dict)
     lost: bool = False
+    parts: Sequence[FakeCard | None] | None = None
 
 
 class FakeNvml:
@@ -90,6 +95,27 @@ class FakeNvml:
     def nvmlDeviceGetPowerUsage(self, card: FakeCard) -> int:  # noqa: N802
         """Milliwatts."""
         return _known(card.milliwatts)
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, card: FakeCard) -> int:  # noqa: N802
+        """Millijoules since the driver was loaded."""
+        return _known(card.millijoules)
+
+    def nvmlDeviceGetMigMode(self, card: FakeCard) -> tuple[int, int]:  # noqa: N802
+        """Whether it is divided now, and after the next reset."""
+        if card.parts is None:
+            raise NVMLError("Not Supported")
+        return (1, 1) if card.parts else (0, 0)
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, card: FakeCard) -> int:  # noqa: N802
+        """Places for parts."""
+        return len(card.parts or ())
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, card: FakeCard, index: int) -> FakeCard:  # noqa: N802
+        """The part at that place."""
+        part = (card.parts or ())[index]
+        if part is None:
+            raise NVMLError("Not Found")
+        return part
 
     def nvmlDeviceGetComputeRunningProcesses(self, card: FakeCard) -> list[Any]:  # noqa: N802
         """Compute processes."""

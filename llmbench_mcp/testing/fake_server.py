@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import isawaitable
@@ -183,28 +183,36 @@ class FakeServer:
         self._connections.add(task)
         self.connections += 1
         task.add_done_callback(self._connections.discard)
+        task.add_done_callback(lambda done: writer.close())  # one cancelled before it began has closed nothing
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            with suppress(ConnectionError, asyncio.IncompleteReadError):
-                while await self._exchange(reader, writer):
-                    pass
-        finally:
-            writer.close()
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while await self._exchange(reader, writer):
+                pass
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         request = await _read_request(reader)
         self.requests.append(request)
         async with self._arrival:
             self._arrival.notify_all()
+        return await _unless_gone(reader, self._answer(request, writer))
+
+    async def _answer(self, request: Received, writer: asyncio.StreamWriter) -> bool:
         reply = await self._reply(request)
         if reply.before:
             await reply.before.pass_through()
         return await self._write(writer, reply)
 
-    async def _reply(self, request: Received) -> Reply:
+    def refused(self, request: Received) -> Reply | None:
+        """401 for a request without the key, where one is set."""
         if self.api_key and request.headers.get("authorization") != f"Bearer {self.api_key}":
             return error_reply(401, "Invalid API Key", kind="authentication_error")
+        return None
+
+    async def _reply(self, request: Received) -> Reply:
+        refused = self.refused(request)
+        if refused:
+            return refused
         path = request.path.removeprefix(self.prefix) if request.path.startswith(self.prefix) else None
         route = self.routes.get(f"{request.method} {path}")
         if route is None:
@@ -220,6 +228,18 @@ class FakeServer:
         writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
         await writer.drain()
         return reply.steps is None or await _stream(writer, reply.steps)
+
+
+async def _unless_gone(reader: asyncio.StreamReader, answer: Coroutine[Any, Any, bool]) -> bool:
+    """Run ``answer``, and cancel it as soon as the client hangs up, as real servers stop working then."""
+    answering, gone = asyncio.create_task(answer), asyncio.ensure_future(reader.read(1))
+    try:
+        await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return answering.result() if answering.done() else False
+    finally:
+        gone.cancel()
+        answering.cancel()
+        await asyncio.gather(gone, answering, return_exceptions=True)
 
 
 async def _stream(writer: asyncio.StreamWriter, steps: Sequence[bytes | Gate | Cut]) -> bool:

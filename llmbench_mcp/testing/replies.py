@@ -86,11 +86,13 @@ def streamed(steps: Iterable[Step]) -> Reply:
     return Reply(steps=tuple(steps), content_type="text/event-stream")
 
 
-def text_reply(text: str, *, model: str = "m", finish: str = "stop", reasoning: str = "") -> Reply:
-    """A whole, ordinary streamed answer: role, reasoning, words, finish, usage, [DONE]."""
+def text_reply(
+    text: str, *, model: str = "m", finish: str = "stop", reasoning: str = "", field: str = "reasoning_content"
+) -> Reply:
+    """A whole, ordinary streamed answer: role, reasoning under the name ``field``, words, finish, usage, [DONE]."""
     words = [word + " " for word in text.split(" ")]
     words[-1] = words[-1][:-1]
-    thought = [chunk(model=model, reasoning_content=reasoning)] if reasoning else []
+    thought = [chunk(model=model, **{field: reasoning})] if reasoning else []
     tokens = len(words) + len(reasoning.split())
     steps = [
         chunk("", role="assistant", model=model),

@@ -33,6 +33,7 @@ class ScriptedServer:
     models: list[OfferedModel]
     answer: Answer = lambda request, times: completion("ok")
     can_load: bool = False
+    version: str = "1.0"
     up: bool = True
     unload_works: bool = True
     warm_up_error: EndpointError | None = None
@@ -61,19 +62,19 @@ class ScriptedBackend:
         """Up or UnreachableError."""
         self._check_up()
         able = self._server.can_load
-        return ServerInfo("scripted", "1.0", can_load=able, can_unload=able)
+        return ServerInfo("scripted", self._server.version, can_load=able, can_unload=able)
 
     async def list_models(self) -> Sequence[OfferedModel]:
         """What the script offers."""
         self._check_up()
-        return list(self._server.models)
+        return self._server.models
 
     async def residents(self) -> Sequence[Resident] | None:
         """What is loaded, or None for a server without loading."""
         self._check_up()
         return [Resident(name, name) for name in self._server.loaded] if self._server.can_load else None
 
-    async def load(self, served_name: str) -> None:
+    async def load(self, served_name: str, context_length: int | None = None) -> None:
         """Loaded at once."""
         self._check_up()
         self._server.loads.append(served_name)

@@ -123,7 +123,7 @@ async def test_what_is_no_inference_server_is_refused_with_the_reason(reply: Rep
         server.routes["GET /v1/models"] = lambda request: reply
         with pytest.raises(error):
             await EntryPointBackends().detect(server.url)
-        assert server.paths == {"/v1/models": 1}
+        assert set(server.paths.values()) == {1}
 
 
 async def test_nobody_at_home_is_unreachable() -> None:

@@ -29,7 +29,7 @@ async def test_a_single_server_tells_its_version_and_neither_loads_nor_unloads()
             False,
             False,
         )
-        assert await backend.residents() == [Resident("tiny")]
+        assert await backend.residents() == [Resident("tiny", context_length=4096)]
         await backend.load("tiny")
         with pytest.raises(IncompatibleError, match="cannot unload"):
             await backend.unload(Resident("tiny"))
@@ -106,7 +106,7 @@ async def test_a_router_loads_and_waits_until_loaded() -> None:
         assert (info.can_load, info.can_unload) == (True, True)
         assert await backend.residents() == []
         await backend.load("a")
-        assert await backend.residents() == [Resident("a")]
+        assert await backend.residents() == [Resident("a", context_length=4096)]
         assert (await ask(backend, model="a")).complete
 
 
@@ -114,7 +114,7 @@ async def test_a_router_answers_an_unload_order_before_it_is_done() -> None:
     async with FakeRouter(["a"]) as server, llama_at(server.url) as backend:
         await backend.load("a")
         await backend.unload(Resident("a"))
-        assert await backend.residents() == [Resident("a")]
+        assert await backend.residents() == [Resident("a", context_length=4096)]
         assert await backend.residents() == []
         await backend.unload(Resident("a"))
 

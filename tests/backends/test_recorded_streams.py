@@ -29,7 +29,7 @@ def recorded() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def base_url() -> Iterator[str]:
-    command = [sys.executable, str(TOOL), str(CASES), "--gap-ms", "5"]
+    command = [sys.executable, str(TOOL), str(CASES), "--gap-ms", "40"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{process.stdout.readline().split()[1]}/case/"

@@ -12,6 +12,7 @@ from llmbench_mcp.testing.fake_server import FakeServer
 from llmbench_mcp.testing.replies import DONE, Gate, Step, chunk, event, streamed, usage_chunk
 from tests.backends.support import ask, openai_at
 
+FINISH = chunk(finish="stop")
 USAGE = usage_chunk(50, 120, completion_tokens_details={"reasoning_tokens": 100})
 
 
@@ -78,3 +79,25 @@ async def test_the_servers_own_figures_stand_beside_ours_and_count_tokens_when_u
     assert done.usage is not None
     assert (done.usage.prompt_tokens, done.usage.cached_tokens, done.usage.completion_tokens) == (12, 3, 5)
     assert done.timing.decode_tps == pytest.approx(2.0)
+
+
+async def test_events_of_several_tokens_are_counted_by_the_server_and_timed_as_they_came() -> None:
+    events = [(0.5 + 0.04 * i, chunk(" a b c d")) for i in range(16)]
+    done = await measure([*events, (1.2, chunk(finish="stop")), (1.21, usage_chunk(9, 64)), (1.22, DONE)])
+    assert done.usage is not None
+    assert (done.usage.completion_tokens, done.usage.estimated) == (64, False)
+    assert done.timing.itl_s == pytest.approx([0.04] * 15)
+    assert done.timing.decode_tps == pytest.approx(63 / 0.6)
+
+
+async def test_a_character_cut_in_two_comes_with_the_read_that_completes_it() -> None:
+    raw = chunk("TEXT").replace(b"TEXT", "tök🙂".encode())
+    middle = raw.index("🙂".encode()) + 2
+    done = await measure([(1.0, chunk("a")), (2.0, raw[:middle]), (3.0, raw[middle:]), (3.1, FINISH), (3.2, DONE)])
+    assert done.text == "atök🙂"
+    assert done.timing.itl_s == pytest.approx((2.0,))
+
+
+async def test_a_chunk_like_the_last_but_empty_is_no_delta() -> None:
+    done = await measure([(1.0, chunk("a")), (2.0, chunk("")), (4.0, chunk("b")), (4.1, FINISH), (4.2, DONE)])
+    assert done.timing.itl_s == pytest.approx((3.0,))

@@ -24,6 +24,7 @@ def cli(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     for name in [name for name in os.environ if name.startswith("LLMBENCH_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("LLMBENCH_DATA_DIR", str(data_dir))
+    monkeypatch.setenv("LLMBENCH_DISCOVER_PORTS", "none")  # other servers of this machine are no part of a test
     monkeypatch.setenv("COLUMNS", "200")
 
     def call(*argv: str) -> Result:

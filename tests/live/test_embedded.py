@@ -51,7 +51,7 @@ async def test_its_model_is_listed_with_its_details(backend: Backend) -> None:
     assert (model.served_name, model.quantisation, model.context_length) == (ALIAS, "Q4_1", 1024)
     assert model.parameter_count == 134_515_008
     assert "chat" in model.capabilities
-    assert await backend.residents() == [Resident(ALIAS)]
+    assert await backend.residents() == [Resident(ALIAS, context_length=1024)]
 
 
 async def test_it_answers_with_usage_and_times_and_the_same_twice(backend: Backend) -> None:

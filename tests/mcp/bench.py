@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ from mcp.types import CallToolResult, TextContent
 from llmbench_mcp.app import App, Doors, real_doors
 from llmbench_mcp.config import Settings, load_settings
 from llmbench_mcp.domain.hardware import Device, DeviceProcess
+from llmbench_mcp.domain.ports import Clock, DeviceReader
 from llmbench_mcp.server.build import BenchServer, build_server
 from llmbench_mcp.server.holder import AppHolder
 from llmbench_mcp.testing.fake_server import FakeServer, Received, Script
@@ -31,8 +33,9 @@ GPU = Device(
     memory_total_bytes=24 * 2**30,
     memory_used_bytes=2**30 // 3,
     utilisation_pct=12.3456,
-    processes=(DeviceProcess(42, "server\x1b[31m", 2**29),),
+    processes=(DeviceProcess(42, "server\x1b[31m", 2**29), DeviceProcess(os.getpid(), None, None)),
     unknown=("power: not supported",),
+    energy_j=123_456.0,
 )
 
 _TASK = """---
@@ -138,6 +141,7 @@ def settings_in(folder: Path, **changes: Any) -> Settings:
             "tasks": [f"sums/double_{number}" for number in (1, 2, 3)],
         }
         (tasks / "suites.yaml").write_text(json.dumps([suite]), encoding="utf-8")
+    changes = {"discover_ports": "none"} | changes  # other servers of this machine are no part of a test
     return load_settings({}, data_dir=folder / "data", tasks_dir=tasks, **changes)
 
 
@@ -147,9 +151,10 @@ def right(request: Received) -> str | None:
     return str(2 * int(task[1])) if task else None
 
 
-def inside_doors() -> Doors:
-    """The real ones, but for a fixed device and no process started."""
-    return replace(real_doors(), devices=FixedDevices(), spawns_executors=False)
+def inside_doors(devices: DeviceReader | None = None, clock: Clock | None = None) -> Doors:
+    """The real ones, but for a fixed device and no process started; streams are timed by the real clock."""
+    doors = real_doors()
+    return replace(doors, devices=devices or FixedDevices(), clock=clock or doors.clock, spawns_executors=False)
 
 
 @asynccontextmanager
@@ -159,11 +164,16 @@ async def open_bench(
     models: Sequence[Any] = ("alpha", "beta"),
     script: Script = right,
     api_key: str | None = None,
+    devices: DeviceReader | None = None,
+    clock: Clock | None = None,
     **changes: Any,
 ) -> AsyncIterator[Bench]:
-    """A server with an executor working in this process, so that nothing is spawned."""
+    """A server with an executor working in this process, so that nothing is spawned.
+
+    A fast ``clock`` wants a long lease.
+    """
     async with FakeServer(models, script, api_key=api_key) as fake:
-        holder = AppHolder(settings_in(folder, **changes), inside_doors())
+        holder = AppHolder(settings_in(folder, **changes), inside_doors(devices, clock))
         try:
             bench = Bench(holder, build_server(holder), fake)
             async with _working(await holder.get()):

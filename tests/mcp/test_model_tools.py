@@ -88,3 +88,67 @@ async def test_an_unknown_model_is_told_with_the_nearest(tmp_path: Path, era: Er
         assert "models_discover" in await client.refused("model_assign", model="alpha")
         await client.set_up(bench.fake)
         assert "alpha" in await client.refused("model_assign", model="alpa")
+
+
+async def test_servers_of_this_machine_are_found_without_being_named(tmp_path: Path, era: Era) -> None:
+    async with (
+        FakeServer(["gamma"]) as other,
+        open_bench(tmp_path, discover_ports=str(other.port)) as bench,
+        bench.client(era) as client,
+    ):
+        (report,) = (await client.call("models_discover"))["reports"]
+        assert (report["endpoint"], report["added_on"]) == (f"openai-{other.port}", "nvidia:0")
+        assert report["changes"]["added"]["names"] == ["gamma"]
+        again = await client.call("models_discover", look_around=True)
+        assert "added_on" not in again["reports"][0]
+        (row,) = (await client.call("endpoint_list", detail="detailed"))["endpoints"]
+        assert row["details"]["added_by"] == "agent"
+
+
+async def test_a_refused_key_is_told_with_the_endpoint(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        await client.set_up(bench.fake)
+        bench.fake.api_key = "another-secret"
+        (row,) = (await client.call("endpoint_list"))["endpoints"]
+        assert (row["credential"], row["reachable"]) == ("none (refused)", False)
+
+
+async def test_one_model_is_told_in_full(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path, models=["qwen-vl"]) as bench, bench.client(era) as client:
+        await client.set_up(bench.fake)
+        fresh = await client.call("model_get", model="qwen-vl@fake")
+        assert (fresh["status"], fresh["capabilities"]) == ("new", {"chat": "yes (name)", "vision": "yes (name)"})
+        home = {"endpoint": "fake", "served_name": "qwen-vl", "offered_now": True, "tools": "unknown"}
+        assert fresh["homes"] == [home]
+        assert "model_assign" in fresh["next"]
+        await client.call("model_assign", model="qwen-vl")
+        await (await bench.app()).health.probe("qwen-vl")
+        told = await client.call("model_get", model="qwen-vl")
+        assert (told["status"], told["homes"][0]["assigned"], told["homes"][0]["tools"]) == ("active", True, "none")
+        assert told["capabilities"]["chat"] == "yes (probe)"
+        assert "tools: none at fake" in " ".join(told["history"])
+        assert "run_start" in told["next"]
+        assert "qwen-vl" in await client.refused("model_get", model="qwen-v")
+
+
+async def test_a_disabled_model_is_kept_out_of_runs_until_it_is_enabled(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        await client.set_up(bench.fake, "alpha")
+        disabled = await client.call("model_assign", model="alpha", action="disable")
+        assert (disabled["status"], disabled["assigned_to"]) == ("disabled", "fake")
+        assert "is disabled" in await client.refused("run_start", models=["alpha"], suites=["sums"])
+        enabled = await client.call("model_assign", model="alpha", action="enable")
+        assert enabled["status"] == "active"
+        assert "run_start" in enabled["next"]
+
+
+async def test_a_run_takes_models_by_status_and_tells_whom_it_left_out(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        await client.set_up(bench.fake, "alpha")
+        plan = await client.call("run_start", models=[], select="all", suites=["sums"], dry_run=True)
+        assert plan["jobs"] == ["alpha on fake"]
+        assert plan["remarks"] == ["left out, not assigned to an endpoint (model_assign, or name one): beta"]
+        run = await client.call("run_start", models=[], select="new", suites=["sums"], endpoint="fake")
+        assert (await client.finish(run["run_id"]))["jobs"][0]["model"] == "beta"
+        told = await client.refused("run_start", models=[], select="unstable_failed", suites=["sums"])
+        assert "no model has that status" in told

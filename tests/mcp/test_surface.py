@@ -24,13 +24,14 @@ _LISTED: dict[str, dict[str, Tool]] = {}  # building a server takes a moment
 READERS = {
     "endpoint_list",
     "model_list",
+    "model_get",
     "suite_list",
     "run_status",
     "run_results",
     "leaderboard_query",
     "gpu_stats",
 }
-WRITERS = {"endpoint_add", "models_discover", "model_assign", "run_start", "run_cancel"}
+WRITERS = {"endpoint_add", "models_discover", "model_assign", "model_residency", "run_start", "run_retry", "run_cancel"}
 
 
 def holder_of(**changes: Any) -> AppHolder:
@@ -121,9 +122,9 @@ async def test_a_read_only_server_offers_nothing_that_changes_anything() -> None
 
 
 async def test_toolsets_choose_the_tools() -> None:
-    assert set(await tools_of(toolsets="manage")) == {"endpoint_add", "gpu_stats"}
+    assert set(await tools_of(toolsets="manage")) == {"endpoint_add", "gpu_stats", "model_residency", "run_retry"}
     assert set(await tools_of(toolsets="core, manage")) == READERS | WRITERS
-    assert len(await tools_of(toolsets="core")) == 10
+    assert len(await tools_of(toolsets="core")) == 11
 
 
 @pytest.mark.parametrize(

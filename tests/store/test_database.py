@@ -46,7 +46,7 @@ async def test_data_of_every_older_schema_is_kept(tmp_path: Path, old: Path) -> 
         endpoints = await EndpointStore(database, SystemClock()).all()
         assert [(e.name, e.url, e.backend) for e in endpoints] == [("old box", "http://127.0.0.1:8080", "llamacpp")]
         assert sorted(tmp_path.glob("llmbench.schema*.bak")) == [tmp_path / f"llmbench.schema{int(old.stem[1:])}.bak"]
-        attempts = await database.all("attempts_page", "run_old", None, None, None, 0, 10, 0)
+        attempts = await database.all("attempts_page", "run_old", 10, 0)
         assert [(a["task_id"], a["passed"], a["score"]) for a in attempts] == [
             ("coding/a", 1, 1.0),
             ("coding/b", 0, 0.5),

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from llmbench_mcp.app import App, Doors, open_app
+from llmbench_mcp.backends.registry import EntryPointBackends
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.endpoint import OfferedModel
 from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.hardware import Device
-from llmbench_mcp.domain.ports import CredentialChecker
+from llmbench_mcp.domain.ports import Clock, CredentialChecker, DeviceReader
 from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.services.models import ModelFilter
 from llmbench_mcp.testing.clocks import FastClock
@@ -32,7 +33,7 @@ def refuse_credentials(ref: str, by_agent: bool) -> None:
 
 def settings_in(folder: Path, **changes: object) -> Settings:
     # The lease is long, for FastClock's seconds are short and a loaded machine is slow.
-    base = Settings(folder / "data", folder / "cache", folder / "tasks", lease_s=1000.0)
+    base = Settings(folder / "data", folder / "cache", folder / "tasks", lease_s=1000.0, discover_ports="none")
     return replace(base, **changes)  # type: ignore[arg-type]  # names of fields
 
 
@@ -65,6 +66,17 @@ async def opened(
     """The application; its executors are never spawned: tests run ``app.executor`` themselves."""
     backends = ScriptedBackends(servers)
     doors = Doors(FastClock(), backends, OneCpu(), check_credential, spawns_executors=False)
+    async with open_app(settings_in(folder, **changes), doors) as app:
+        yield app
+
+
+@asynccontextmanager
+async def opened_real(
+    folder: Path, devices: DeviceReader | None = None, clock: Clock | None = None, **changes: object
+) -> AsyncIterator[App]:
+    """The application on the installed backends, for servers that speak HTTP; its waits are short."""
+    reader = devices or OneCpu()
+    doors = Doors(clock or FastClock(), EntryPointBackends(), reader, refuse_credentials, spawns_executors=False)
     async with open_app(settings_in(folder, **changes), doors) as app:
         yield app
 

@@ -34,7 +34,7 @@ class EndpointRow(Result):
     device: str = Field(description="id in gpu_stats")
     reachable: bool | None = None
     server_version: str | None = None
-    credential: str = Field(description="none, or its reference")
+    credential: str = Field(description="none or its reference; (refused)")
     residents: list[str] | None = Field(default=None, description="models in memory; untrusted")
     untrusted_error: str | None = None
     details: Details | None = Field(
@@ -79,7 +79,7 @@ def endpoint_row(view: EndpointView, detail: Detail = "concise") -> EndpointRow:
         device=endpoint.device,
         reachable=endpoint.reachable,
         server_version=shown_or_none(endpoint.server_version, 60),
-        credential=endpoint.credential_ref or "none",
+        credential=(endpoint.credential_ref or "none") + (" (refused)" if endpoint.state == "no_access" else ""),
         residents=None if residents is None else names([one.served_name for one in residents]),
         untrusted_error=shown_or_none(view.error, MESSAGE_LIMIT),
         details=_details(view) if detail == "detailed" else None,

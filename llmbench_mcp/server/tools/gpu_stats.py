@@ -28,6 +28,7 @@ class ProcessRow(Result):
     pid: int
     untrusted_name: Word
     memory_gib: Figure
+    endpoint: Word = Field(description="whose server it is, if one of ours")
 
 
 class DeviceRow(Result):
@@ -36,11 +37,13 @@ class DeviceRow(Result):
     id: str
     name: str
     kind: str
-    vram_used_gib: Figure = Field(description="cpu: main memory")
+    memory: str = Field(description="vram, unified or system")
+    vram_used_gib: Figure = Field(description="of that memory")
     vram_total_gib: Figure
     utilisation_pct: Figure
     temperature_c: Figure
     power_w: Figure
+    energy_j: Figure = Field(description="a counter: only differences count")
     processes: list[ProcessRow] = Field(description="first 10")
     endpoints: list[str]
     unknown: list[str] = Field(description="why figures are null")
@@ -54,8 +57,8 @@ class GpuStats(Result):
 
 
 async def gpu_stats(ctx: Call) -> Annotated[CallToolResult, GpuStats]:
-    """Read this machine's devices now: memory, load, temperature, power, processes, and the endpoints on each. A
-    figure that cannot be read is null, with the reason."""
+    """Read the devices now: memory, load, temperature, power, processes, and the endpoints on each. A figure that
+    cannot be read is null, with the reason."""
     app = await app_of(ctx)
     views = await app.devices.read()
     return reply(GpuStats(devices=[_row(view) for view in views[:50]], total=len(views)), nulls=True)
@@ -67,19 +70,22 @@ def _row(view: DeviceView) -> DeviceRow:
         id=device.id,
         name=shown(device.name),
         kind=device.kind,
+        memory=device.memory,
         vram_used_gib=gib(device.memory_used_bytes),
         vram_total_gib=gib(device.memory_total_bytes),
         utilisation_pct=device.utilisation_pct,
         temperature_c=device.temperature_c,
         power_w=device.power_w,
-        processes=[_process(one) for one in device.processes[:_PROCESSES]],
+        energy_j=device.energy_j,
+        processes=[_process(one, view.owners.get(one.pid)) for one in device.processes[:_PROCESSES]],
         endpoints=list(view.endpoints),
         unknown=[shown(reason) for reason in device.unknown],
     )
 
 
-def _process(one: DeviceProcess) -> ProcessRow:
-    return ProcessRow(pid=one.pid, untrusted_name=shown_or_none(one.name, 80), memory_gib=gib(one.memory_bytes))
+def _process(one: DeviceProcess, endpoint: str | None) -> ProcessRow:
+    name = shown_or_none(one.name, 80)
+    return ProcessRow(pid=one.pid, untrusted_name=name, memory_gib=gib(one.memory_bytes), endpoint=endpoint)
 
 
 TOOL = ToolSpec(gpu_stats, "Read GPUs and memory", reads(), toolset="manage")

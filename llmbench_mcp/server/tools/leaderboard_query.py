@@ -39,7 +39,8 @@ class EntryRow(Result):
     note: str | None = None
     details: Details | None = Field(
         default=None,
-        description="tasks_graded, prefill_tps, backend, server_version, context_tokens, temperature, top_p, seed",
+        description="tasks_graded, prefill_tps, energy_j, joules_per_token, backend, server_version, context_tokens, "
+        "temperature, top_p, seed",
     )
 
 
@@ -131,6 +132,8 @@ def _details(entry: Entry) -> Details:
     return {
         "tasks_graded": entry.tasks_graded,
         "prefill_tps": entry.prefill_tps,
+        "energy_j": entry.row.energy_j,
+        "joules_per_token": entry.row.joules_per_token,
         "backend": manifest.get("backend"),
         "server_version": shown_or_none(manifest.get("server_version"), 60),
         "context_tokens": manifest.get("context_length"),

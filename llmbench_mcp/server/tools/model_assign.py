@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from mcp.types import CallToolResult
 from pydantic import Field
@@ -11,6 +11,10 @@ from llmbench_mcp.server.present import reply, shown
 from llmbench_mcp.server.results import Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, writes
 from llmbench_mcp.server.tools.model_list import assigned_to
+
+if TYPE_CHECKING:
+    from llmbench_mcp.app import App
+    from llmbench_mcp.domain.model import Model
 
 
 class Assignment(Result):
@@ -26,21 +30,25 @@ async def model_assign(
     ctx: Call,
     model: Annotated[str, Field(description="name, id or name@endpoint")],
     endpoint: Annotated[str, Field(description="empty: the only one offering it")] = "",
-    action: Literal["assign", "unassign"] = "assign",
+    action: Literal["assign", "unassign", "enable", "disable"] = "assign",
 ) -> Annotated[CallToolResult, Assignment]:
-    """Choose the inference server that runs a model in benchmarks, or take the choice back. Runs need it unless
-    run_start names an endpoint. Loads nothing."""
+    """Choose the inference server that runs a model in benchmarks, or take the choice back; keep a model out of runs
+    or let it in again. Runs need an assignment unless run_start names an endpoint. Loads nothing."""
     app = await app_of(ctx)
-    if action == "unassign":
-        changed = await app.models.assign(model, None)
-    elif endpoint:
-        changed = await app.models.assign(model, endpoint)
-    else:
-        changed = await app.models.assign_only_home(model)
-    step = "run_start with a suite from suite_list" if action == "assign" else "model_list"
+    changed = await _changed(app, model, endpoint, action)
+    ready = changed.status == "active"
+    step = "run_start with a suite from suite_list" if ready else "model_list"
     return reply(
         Assignment(model=shown(changed.name), status=changed.status, assigned_to=assigned_to(changed), next=step)
     )
+
+
+async def _changed(app: App, model: str, endpoint: str, action: str) -> Model:
+    if action in ("enable", "disable"):
+        return await app.models.set_enabled(model, action == "enable")
+    if action == "unassign":
+        return await app.models.assign(model, None)
+    return await (app.models.assign(model, endpoint) if endpoint else app.models.assign_only_home(model))
 
 
 TOOL = ToolSpec(model_assign, "Assign a model to a server", writes(idempotent=True))

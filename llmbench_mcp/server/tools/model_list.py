@@ -40,6 +40,8 @@ class ModelRow(Result):
     size_gib: float | None = None
     context_tokens: int | None = None
     capabilities: list[str] | None = None
+    guessed: list[str] | None = Field(default=None, description="fields read out of the name")
+    remote: bool | None = Field(default=None, description="true: runs on another machine, on no device here")
     untrusted_reason: str | None = Field(default=None, description="of the status")
     details: Details | None = Field(
         default=None, description="id, digest, served_names (name@endpoint), first_seen, last_seen"
@@ -99,6 +101,8 @@ def model_row(model: Model, detail: Detail = "concise") -> ModelRow:
         size_gib=gib(model.size_bytes),
         context_tokens=model.context_length,
         capabilities=names(model.capabilities) or None,
+        guessed=list(model.guessed) or None,
+        remote=model.is_remote or None,
         untrusted_reason=shown_or_none(model.status_reason, MESSAGE_LIMIT),
         details=_details(model) if detail == "detailed" else None,
     )

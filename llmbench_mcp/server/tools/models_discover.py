@@ -10,7 +10,7 @@ from pydantic import Field
 
 from llmbench_mcp.domain.model import DiscoveryReport
 from llmbench_mcp.server.arguments import Names
-from llmbench_mcp.server.present import MESSAGE_LIMIT, names, reply, shown_or_none
+from llmbench_mcp.server.present import MESSAGE_LIMIT, names, reply, shown, shown_or_none
 from llmbench_mcp.server.results import Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, writes
 
@@ -26,11 +26,12 @@ class Change(Result):
 
 
 class Report(Result):
-    """What one look at one server found; ``changed``: same name, other weights."""
+    """What one look at one server found; a server that could not be added stands under its address."""
 
     endpoint: str
     seen: int = Field(description="models offered")
-    changes: dict[str, Change] = Field(description="by kind: added, changed, missing, removed, back")
+    changes: dict[str, Change] = Field(description="added, changed (other weights), missing, removed, back")
+    added_on: str | None = Field(default=None, description="server found and added; device assumed, see endpoint_add")
     untrusted_warnings: list[str] | None = None
     untrusted_error: str | None = Field(default=None, description="why it could not be asked")
     next: str | None = None
@@ -47,11 +48,12 @@ class Discovery(Result):
 async def models_discover(
     ctx: Call,
     endpoints: Annotated[Names, Field(description="names; empty: all")] = [],  # noqa: B006 - never changed
+    look_around: Annotated[bool, Field(description="also find servers at this machine's usual ports")] = False,
 ) -> Annotated[CallToolResult, Discovery]:
-    """Ask the inference servers which models they offer and update the stored list: what is new, changed or gone per
-    server. One that fails does not stop the others."""
+    """Ask the inference servers which models they offer and update the stored list. One that fails does not stop the
+    others. While no server is known, it looks around this machine by itself."""
     app = await app_of(ctx)
-    reports = await app.models.discover(endpoints)
+    reports = await app.models.discover(endpoints, around=look_around, by_agent=True)
     rows = [_report(report) for report in reports[:_REPORTS]]
     return reply(Discovery(reports=rows, total=len(reports), next=_next(reports)))
 
@@ -65,9 +67,10 @@ def _next(reports: Sequence[DiscoveryReport]) -> str:
 def _report(report: DiscoveryReport) -> Report:
     changes = {kind: getattr(report, kind) for kind in _KINDS}
     return Report(
-        endpoint=report.endpoint_name,
+        endpoint=shown(report.endpoint_name),
         seen=report.seen,
         changes={kind: Change(count=len(found), names=names(found)) for kind, found in changes.items() if found},
+        added_on=report.new_on,
         untrusted_warnings=names(report.warnings, 5) or None,
         untrusted_error=shown_or_none(report.error, MESSAGE_LIMIT),
         next=shown_or_none(report.next_step, MESSAGE_LIMIT),

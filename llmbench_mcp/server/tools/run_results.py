@@ -55,7 +55,8 @@ class AttemptRow(Result):
         default=None,
         description="untrusted_findings, subscores, stages ([passed, tried] by kind of test), confidence, validator, "
         "extractor, isolation, finish_reason, prompt_tokens, reasoning_tokens, tokens_estimated, ttfat_ms, "
-        "itl_p50_ms, itl_p99_ms, prefill_tps, retries, started_at, finished_at, untrusted_answered_as (by the server)",
+        "itl_p50_ms, itl_p99_ms, prefill_tps, energy_j or energy_note, joules_per_token, retries, started_at, "
+        "finished_at, untrusted_answered_as (by the server)",
     )
 
 
@@ -175,6 +176,7 @@ def _details(record: AttemptRecord) -> Details:
     facts = record.facts
     plain = ("confidence", "validator", "extractor", "isolation", "prompt_tokens", "reasoning_tokens")
     more = ("tokens_estimated", "prefill_tps", "retries", "started_at", "finished_at")
+    energy = ("energy_j", "energy_note", "joules_per_token")
     return {
         "untrusted_findings": [shown(text, MESSAGE_LIMIT) for text in facts.get("findings", ())[:_FINDINGS]] or None,
         "subscores": facts.get("subscores") or None,
@@ -184,7 +186,7 @@ def _details(record: AttemptRecord) -> Details:
         "ttfat_ms": ms(facts.get("ttfat_s")),
         "itl_p50_ms": ms(facts.get("itl_p50_s")),
         "itl_p99_ms": ms(facts.get("itl_p99_s")),
-        **_facts(record, *plain, *more),
+        **_facts(record, *plain, *energy, *more),
     }
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.types import CallToolResult
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from llmbench_mcp.domain.chat import Sampling
-from llmbench_mcp.domain.run import RunRequest
+from llmbench_mcp.domain.run import RunRequest, run_limits
 from llmbench_mcp.server.arguments import Names
-from llmbench_mcp.server.present import names, reply
+from llmbench_mcp.server.present import MESSAGE_LIMIT, names, reply, shown
 from llmbench_mcp.server.results import Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, writes
+from llmbench_mcp.services.custom_tasks import custom_tasks as custom_tasks_of
 
 if TYPE_CHECKING:
     from llmbench_mcp.services.runs import RunPreview, Started
@@ -27,14 +29,35 @@ class RunStarted(Result):
     planned_attempts: int
     estimate_s: float | None = Field(default=None, description="absent: no history")
     loads: int | None = Field(default=None, description="dry run: models to load")
+    remarks: list[str] | None = Field(default=None, description="models left out, doubts; untrusted")
     jobs: list[str] | None = Field(default=None, description="dry run: first 20; untrusted")
     next: str
 
 
+def _object(description: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "object", "description": description})
+
+
+Selected = Annotated[Literal["", "all", "new", "active", "unstable_failed"], Field(description="models by status")]
+Matrix = Annotated[
+    dict[str, list[Any]],
+    _object("lists of temperature, top_p, seed, max_tokens, context_length, reasoning: each combination is run"),
+]
+OwnTasks = Annotated[
+    list[dict[str, Any]],
+    WithJsonSchema(
+        {"type": "array", "items": {"type": "object"}, "description": "{prompt, and one of expected, criteria: []}"}
+    ),
+]
+_NOTHING: dict[str, Any] = {}
+_NO_TASKS: list[dict[str, Any]] = []
+
+
 async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
-    models: Annotated[Names, Field(description="from model_list")],
-    suites: Annotated[Names, Field(description="from suite_list")],
+    models: Annotated[Names, Field(description="from model_list; [] with select")],
+    suites: Annotated[Names, Field(description="from suite_list; [] with custom_tasks")],
+    select: Selected = "",
     endpoint: Annotated[str, Field(description="instead of the assigned ones")] = "",
     repeats: Annotated[int, Field(ge=1, le=1000, description="attempts per task")] = 1,
     temperature: Annotated[float, Field(ge=-1, le=5, description="-1: server's default")] = 0.0,
@@ -42,6 +65,9 @@ async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     seed: Annotated[int, Field(ge=-1, le=2**32, description="-1: none")] = 0,
     max_tokens: Annotated[int, Field(ge=0, le=1_000_000, description="0: as the task says")] = 0,
     priority: Annotated[int, Field(ge=-100, le=100, description="higher: earlier")] = 0,
+    parameter_matrix: Matrix = _NOTHING,
+    custom_tasks: OwnTasks = _NO_TASKS,
+    limits: Annotated[dict[str, Any], _object("tokens, seconds, attempts: stop there")] = _NOTHING,
     idempotency_key: Annotated[str, Field(description="same key, same run")] = "",
     dry_run: Annotated[bool, Field(description="only tell the plan")] = False,
 ) -> Annotated[CallToolResult, RunStarted]:
@@ -62,11 +88,19 @@ async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
         sampling=sampling,
         priority=priority,
         idempotency_key=idempotency_key or None,
+        matrix={name: tuple(values) for name, values in parameter_matrix.items()},
+        limits=run_limits(limits),
+        custom_tasks=custom_tasks_of(custom_tasks),
+        select=select or None,
     )
     app = await app_of(ctx)
     if dry_run:
         return reply(_previewed(await app.runs.preview(request)))
     return reply(_started(await app.runs.start(request)))
+
+
+def _remarks(remarks: Sequence[str]) -> list[str] | None:
+    return [shown(remark, MESSAGE_LIMIT) for remark in remarks[:10]] or None
 
 
 def _started(started: Started) -> RunStarted:
@@ -77,6 +111,7 @@ def _started(started: Started) -> RunStarted:
         created=started.created,
         planned_attempts=run.planned,
         estimate_s=started.estimate_s,
+        remarks=_remarks(started.remarks),
         next=f"run_results run_id={run.id}" if run.is_over else f"run_status run_id={run.id} wait_s=30",
     )
 
@@ -88,6 +123,7 @@ def _previewed(preview: RunPreview) -> RunStarted:
         planned_attempts=preview.attempts,
         estimate_s=preview.estimate_s,
         loads=preview.loads,
+        remarks=_remarks(preview.remarks),
         jobs=names(preview.jobs),
         next="run_start with dry_run=false",
     )

@@ -29,7 +29,7 @@ class JobRow(Result):
     passed: int
     step: str | None = None
     untrusted_reason: str | None = None
-    details: Details | None = Field(default=None, description="id, device, load_s, residency, interrupted")
+    details: Details | None = Field(default=None, description="id, device, load_s, residency, energy_j, interrupted")
 
 
 class RunStatus(Page):
@@ -107,7 +107,7 @@ def next_call(run: Run) -> str:
 
 
 def _job_row(job: Job, detail: Detail) -> JobRow:
-    more = ("id", "device", "load_s", "residency", "interrupted")
+    more = ("id", "device", "load_s", "residency", "energy_j", "interrupted")
     return JobRow(
         model=shown(job.model),
         endpoint=job.endpoint,

@@ -1,12 +1,14 @@
 -- name: attempts_pending
-select a.id, a.run_id, a.job_id, a.task_id, a.task_hash, a.repeat, a.try as tries, a.interrupted
+select a.id, a.run_id, a.job_id, a.task_id, a.task_hash, a.repeat, a.try as tries, a.interrupted, a.counted
 from attempts a where a.job_id = $1 and a.state = 'pending' order by a.number limit $2;
 
 -- name: attempt_claim
-update attempts set state = 'generating', started_at = $2 where id = $1 and state = 'pending';
+update attempts set state = 'generating', started_at = $2, prompt_tokens = null, completion_tokens = null
+where id = $1 and state = 'pending';
 
 -- name: attempt_grading
-update attempts set state = 'grading' where id = $1 and state = 'generating';
+update attempts set state = 'grading', prompt_tokens = $2, completion_tokens = $3
+where id = $1 and state = 'generating';
 
 -- name: attempt_release
 update attempts set state = 'pending', started_at = null where id = $1 and state in ('generating', 'grading');
@@ -29,7 +31,7 @@ set finish_reason = $2, prompt_tokens = $3, completion_tokens = $4, reasoning_to
 where id = $1;
 
 -- name: completion_insert
-insert into completions (attempt_id, text, reasoning, tool_calls) values ($1, $2, $3, $4)
+insert into completions (attempt_id, text, reasoning, tool_calls, packed) values ($1, '', '', '', $2)
 on conflict (attempt_id) do nothing;
 
 -- name: attempts_fail_pending
@@ -37,26 +39,48 @@ update attempts set state = 'error', failure = $2, message = $3, finished_at = $
 where job_id = $1 and state in ('pending', 'generating', 'grading');
 
 -- name: attempts_page
-select a.*, j.model_name, j.endpoint_name, j.suite, null as text, null as reasoning
+select a.*, j.model_name, j.endpoint_name, j.suite
 from attempts a join jobs j on j.id = a.job_id
-where a.run_id = $1
+where a.run_id = $1 and a.number in (select number from attempts where run_id = $1 order by number limit $2 offset $3)
+order by a.number;
+
+-- name: attempts_count
+select count(*) as n from attempts where run_id = $1;
+
+-- name: attempts_page_failed
+select a.*, j.model_name, j.endpoint_name, j.suite
+from attempts a join jobs j on j.id = a.job_id
+where a.run_id = $1 and a.number in (
+    select number from attempts
+    where run_id = $1 and (state = 'error' or (state = 'done' and passed = 0)) and ($2 is null or failure = $2)
+    order by number limit $3 offset $4)
+order by a.number;
+
+-- name: attempts_count_failed
+select count(*) as n from attempts
+where run_id = $1 and (state = 'error' or (state = 'done' and passed = 0)) and ($2 is null or failure = $2);
+
+-- name: attempts_page_of_jobs
+select a.*, j.model_name, j.endpoint_name, j.suite
+from jobs j join attempts a on a.job_id = j.id
+where j.run_id = $1
   and ($2 is null or j.model_name = $2 or j.model_id = $2)
   and ($3 is null or j.suite = $3)
   and ($4 is null or a.failure = $4)
   and ($5 = 0 or (a.state = 'done' and a.passed = 0) or a.state = 'error')
 order by a.number limit $6 offset $7;
 
--- name: attempts_count
+-- name: attempts_count_of_jobs
 select count(*) as n
-from attempts a join jobs j on j.id = a.job_id
-where a.run_id = $1
+from jobs j join attempts a on a.job_id = j.id
+where j.run_id = $1
   and ($2 is null or j.model_name = $2 or j.model_id = $2)
   and ($3 is null or j.suite = $3)
   and ($4 is null or a.failure = $4)
   and ($5 = 0 or (a.state = 'done' and a.passed = 0) or a.state = 'error');
 
 -- name: attempt_by_number
-select a.*, j.model_name, j.endpoint_name, j.suite, c.text, c.reasoning
+select a.*, j.model_name, j.endpoint_name, j.suite, c.text, c.reasoning, c.tool_calls, c.packed
 from attempts a join jobs j on j.id = a.job_id left join completions c on c.attempt_id = a.id
 where a.run_id = $1 and a.number = $2;
 

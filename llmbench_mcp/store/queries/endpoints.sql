@@ -6,16 +6,17 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12);
 -- name: endpoint_update
 update endpoints
 set name = $2, url = $3, backend = $4, device = $5, credential_ref = $6, concurrency = $7, evict = $8,
-    server_version = $9, reachable = $10, last_seen = $11, last_error = null
+    server_version = $9, reachable = $10, last_seen = $11, last_error = null, last_error_kind = null
 where id = $1;
 
 -- name: endpoint_seen
 update endpoints
-set reachable = 1, server_version = coalesce($2, server_version), last_seen = $3, last_error = null
+set reachable = 1, server_version = coalesce($2, server_version), last_seen = $3, last_error = null,
+    last_error_kind = null
 where id = $1;
 
 -- name: endpoint_failed
-update endpoints set reachable = 0, last_error = $2 where id = $1;
+update endpoints set reachable = 0, last_error = $2, last_error_kind = $3 where id = $1;
 
 -- name: endpoints_all
 select * from endpoints order by name;

@@ -1,6 +1,6 @@
 -- name: run_insert
-insert into runs (id, idempotency_key, state, request, request_hash, priority, keep_loaded, created_at)
-values ($1, $2, 'queued', $3, $4, $5, $6, $7);
+insert into runs (id, idempotency_key, state, request, request_hash, priority, keep_loaded, limits, created_at)
+values ($1, $2, 'queued', $3, $4, $5, $6, $7, $8);
 
 -- name: run_by_idempotency_key
 select id, request_hash from runs where idempotency_key = $1;
@@ -21,7 +21,13 @@ values ($1, $2, $3, $4, $5, $6, $7, 'pending');
 select * from runs where id = $1;
 
 -- name: runs_page
-select * from runs order by created_at desc, id desc limit $1 offset $2;
+select r.*, coalesce(sum(j.done), 0) as done, coalesce(sum(j.errors), 0) as errors,
+       coalesce(sum(j.passed), 0) as passed, coalesce(sum(j.planned), 0) as planned,
+       coalesce(sum(j.tokens), 0) as tokens
+from (select * from runs order by created_at desc, id desc limit $1 offset $2) r
+left join jobs j on j.run_id = r.id
+group by r.id
+order by r.created_at desc, r.id desc;
 
 -- name: runs_count
 select count(*) as n from runs;
@@ -30,34 +36,35 @@ select count(*) as n from runs;
 select count(*) as n from runs where state in ('queued', 'running', 'paused');
 
 -- name: run_jobs
-select j.*, r.priority, r.keep_loaded,
-       sum(case when a.state = 'done' then 1 else 0 end) as done,
-       sum(case when a.state = 'error' then 1 else 0 end) as errors,
-       sum(case when a.passed = 1 then 1 else 0 end) as passed
-from jobs j
-join runs r on r.id = j.run_id
-left join attempts a on a.job_id = j.id
-where j.run_id = $1
-group by j.id, r.priority, r.keep_loaded
-order by j.position;
+select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpoint_id, j.endpoint_name as endpoint,
+       j.device, j.suite, j.sampling, j.state, j.reason, r.priority, j.planned, j.done, j.errors, j.passed, j.load_s,
+       j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note
+from jobs j join runs r on r.id = j.run_id where j.run_id = $1 order by j.position;
 
 -- name: jobs_open
-select j.*, r.priority, r.keep_loaded, 0 as done, 0 as errors, 0 as passed
+select j.id, j.run_id, j.device, j.endpoint_id, j.served_name, r.priority, j.created_at
 from jobs j join runs r on r.id = j.run_id
 where j.state in ('pending', 'loading', 'running') and r.cancel_requested = 0
 order by j.created_at, j.position;
 
+-- name: job_get
+select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpoint_id, j.endpoint_name as endpoint,
+       j.device, j.suite, j.sampling, j.state, j.reason, r.priority, j.planned, j.done, j.errors, j.passed, j.load_s,
+       j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note, j.manifest
+from jobs j join runs r on r.id = j.run_id where j.id = $1;
+
 -- name: run_failures
-select failure, count(*) as n from attempts where run_id = $1 and failure is not null group by failure;
+select f.failure, sum(f.n) as n
+from job_failures f join jobs j on j.id = f.job_id
+where j.run_id = $1 and f.n > 0
+group by f.failure;
 
--- name: run_pace
-select count(*) as n, avg(e2e_s) as mean_s, min(started_at) as first_at, max(finished_at) as last_at
-from attempts where run_id = $1 and state in ('done', 'error') and e2e_s is not null;
-
--- name: history_pace
-select avg(a.e2e_s) as mean_s
-from attempts a join jobs j on j.id = a.job_id
-where j.model_id = $1 and a.task_id = $2 and a.e2e_s is not null;
+-- name: history_paces
+select s.task_id, sum(s.e2e_sum) / sum(s.e2e_n) as mean_s
+from (select distinct suite, identity_key from jobs where model_id = $1) j
+join scores s on s.suite = j.suite and s.identity_key = j.identity_key
+where s.e2e_n > 0
+group by s.task_id;
 
 -- name: run_state
 update runs set state = $2, reason = $3 where id = $1 and state in ('queued', 'running', 'paused');
@@ -91,11 +98,10 @@ select count(*) as n from jobs where run_id = $1 and state in ('loading', 'runni
 select count(*) as n from jobs where run_id = $1 and state in ('pending', 'loading', 'running');
 
 -- name: run_totals
-select sum(case when state = 'done' then 1 else 0 end) as done,
-       sum(case when state = 'error' then 1 else 0 end) as errors,
-       sum(case when passed = 1 then 1 else 0 end) as passed,
-       count(*) as planned
-from attempts where run_id = $1;
+select coalesce(sum(done), 0) as done, coalesce(sum(errors), 0) as errors, coalesce(sum(passed), 0) as passed,
+       coalesce(sum(planned), 0) as planned, coalesce(sum(tokens), 0) as tokens,
+       case when sum(timed) > 0 then sum(seconds) / sum(timed) end as mean_s
+from jobs where run_id = $1;
 
 -- name: job_state
 update jobs set state = $2, reason = $3, step = $4 where id = $1 and state in ('pending', 'loading', 'running');
@@ -133,3 +139,19 @@ update runs set interrupted = interrupted + 1 where id = $1;
 
 -- name: event_insert
 insert into events (at, run_id, kind, data) values ($1, $2, $3, $4);
+
+-- name: run_use
+select coalesce(sum(done + errors), 0) as attempts, coalesce(sum(tokens), 0) as tokens from jobs where run_id = $1;
+
+-- name: run_reason
+update runs set reason = $2 where id = $1 and state in ('queued', 'running', 'paused');
+
+-- name: run_in_flight
+select count(*) as attempts, coalesce(sum(coalesce(prompt_tokens, 0) + coalesce(completion_tokens, 0)), 0) as tokens
+from attempts where run_id = $1 and state in ('generating', 'grading');
+
+-- name: run_cancel_pending_jobs
+update jobs set state = 'cancelled', step = null where run_id = $1 and state = 'pending';
+
+-- name: job_left
+select planned - done - errors as n from jobs where id = $1;

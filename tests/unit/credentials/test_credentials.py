@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import pickle
 from urllib.parse import quote, quote_plus
 
@@ -9,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmbench_mcp.credentials.environment import Secret, check_reference, resolve
-from llmbench_mcp.credentials.redact import PLACEHOLDER, Redactor
+from llmbench_mcp.credentials.environment import Secret, all_keys, check_reference, resolve
+from llmbench_mcp.credentials.redact import PLACEHOLDER, RedactingFormatter, Redactor
 from llmbench_mcp.domain.errors import AuthError, InputError
 
 KEY = "zz-LIVE/7f3a9c+51d2e8"
@@ -30,12 +31,29 @@ def test_a_reference_is_resolved_from_the_environment() -> None:
     assert resolve(None, {}) is None
 
 
-@pytest.mark.parametrize("value", [None, "", "   ", "test", "1234567", "with blank inside", "line\nbreak-key"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, "", "   ", "test", "1234567", "with blank inside", "line\nbreak-key"),
+        *("password", "Password", "CHANGE_ME", "authorization", "not-needed", "sk-no-key-required", "12345678"),
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    ],
+)
 def test_a_missing_or_useless_key_is_refused_by_its_variable(value: str | None) -> None:
     environment = {} if value is None else {"LLMBENCH_KEY_A": value}
     with pytest.raises(AuthError, match="LLMBENCH_KEY_A") as caught:
         resolve("env:LLMBENCH_KEY_A", environment)
     assert not (value and value.strip()) or value not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [KEY, "sk-abc12345", "correct-horse-battery-staple", "AKIAIOSFODNNQXAMPLEB"])
+def test_what_could_be_a_key_is_one(value: str) -> None:
+    assert resolve("env:LLMBENCH_KEY_A", {"LLMBENCH_KEY_A": value}) == Secret(value)
+
+
+def test_a_common_word_kept_as_a_key_is_not_taken_out_of_texts() -> None:
+    known = {"LLMBENCH_KEY_A": "password", "LLMBENCH_KEY_B": KEY}
+    assert all_keys(known) == [Secret(KEY)]
 
 
 @pytest.mark.parametrize("ref", ["", "env:", "LLMBENCH_KEY_A", "env:A B", "env:A\n", "file:/etc/passwd", KEY])
@@ -67,6 +85,10 @@ def test_an_agent_may_name_a_key_variable() -> None:
         quote(KEY, safe="").lower(),
         quote_plus(KEY),
         json.dumps(KEY),
+        KEY.replace("-", "%2D").replace("/", "%252f"),
+        "".join(f"%{ord(char):02X}" for char in KEY),
+        KEY.replace("+", "\\u002b"),
+        KEY.encode().hex(),
         base64.b64encode(KEY.encode()).decode(),
         base64.urlsafe_b64encode(KEY.encode()).decode(),
         base64.b64encode(f"user:{KEY}".encode()).decode(),
@@ -121,5 +143,19 @@ def test_a_models_answer_keeps_what_only_looks_like_a_key() -> None:
     assert redactor.redact_known(answer + KEY) == answer + PLACEHOLDER
 
 
+def test_a_log_record_is_written_without_keys_its_traceback_included() -> None:
+    formatter = RedactingFormatter(Redactor([Secret(KEY)]), "%(name)s: %(message)s")
+    try:
+        raise ValueError(f"no {KEY} here")
+    except ValueError as error:
+        trace = (ValueError, error, error.__traceback__)
+    record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "sent %s", (KEY,), trace)
+    text = formatter.format(record)
+    assert text.startswith("x: sent [redacted]\nTraceback")
+    assert text.endswith("ValueError: no [redacted] here")
+    assert KEY not in text
+
+
 def test_redacting_a_long_hostile_text_takes_no_time_to_speak_of() -> None:
-    assert Redactor([Secret(KEY)]).redact("bearer+" * 100_000 + "authorization " * 50_000)
+    hostile = "bearer+" * 100_000 + "authorization " * 50_000 + "%25" * 100_000 + KEY[:-1] * 20_000
+    assert Redactor([Secret(KEY)]).redact(hostile)

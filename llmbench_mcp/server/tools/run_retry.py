@@ -1,0 +1,39 @@
+"""The tool run_retry."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from mcp.types import CallToolResult
+from pydantic import Field
+
+from llmbench_mcp.server.arguments import RunId
+from llmbench_mcp.server.present import reply
+from llmbench_mcp.server.results import Result
+from llmbench_mcp.server.spec import Call, ToolSpec, app_of, writes
+
+
+class Retried(Result):
+    """What was queued again."""
+
+    run_id: str
+    state: str
+    attempts: int = Field(description="queued again")
+    next: str
+
+
+async def run_retry(
+    ctx: Call,
+    run_id: RunId,
+    what: Annotated[
+        Literal["errors", "failed", "regrade"],
+        Field(description="errors: no verdict yet; failed: wrong, the score stays; regrade: stored answers"),
+    ] = "errors",
+) -> Annotated[CallToolResult, Retried]:
+    """Do part of a finished run again: attempts that ended in an error or were cancelled, wrong answers (to look at;
+    the first try stays the score), or only the grading of stored answers, after a task or validator changed."""
+    run, count = await (await app_of(ctx)).runs.retry(run_id, what)
+    return reply(Retried(run_id=run.id, state=run.state, attempts=count, next=f"run_status run_id={run.id} wait_s=30"))
+
+
+TOOL = ToolSpec(run_retry, "Do part of a run again", writes(asks_servers=True), toolset="manage")

@@ -1,0 +1,114 @@
+"""Tasks that come with a request: checked, and made a suite of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llmbench_mcp.domain.errors import InputError
+from llmbench_mcp.domain.run import CUSTOM_SUITE
+from llmbench_mcp.domain.task import Suite, SuiteItem, Task
+from llmbench_mcp.domain.text import one_line
+from llmbench_mcp.services.suites import SuiteView
+
+KEYS = ("id", "prompt", "system", "expected", "criteria", "validation", "max_tokens")
+MOST_TASKS = 500
+MOST_TEXT = 200_000
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def custom_tasks(given: Sequence[Any]) -> tuple[Task, ...]:
+    """Tasks from plain data.
+
+    Each is ``{prompt, expected}`` (a value: graded as reasoning), ``{prompt, criteria}`` (a list of phrases that
+    must be mentioned: graded by keywords) or ``{prompt, validation}`` (a whole VALIDATION block).
+
+    Raises:
+        InputError: names the task by its number and what is wrong with it.
+    """
+    if len(given) > MOST_TASKS:
+        raise InputError(f"There are {len(given)} custom tasks.", f"Give up to {MOST_TASKS}, or write a suite.")
+    tasks = tuple(_task(number, item) for number, item in enumerate(given, 1))
+    ids = [task.id for task in tasks]
+    twice = next((name for name in ids if ids.count(name) > 1), None)
+    if twice:
+        raise InputError(f"Two custom tasks have the id '{twice.removeprefix('custom/')}'.", "Give each its own id.")
+    return tasks
+
+
+def _task(number: int, item: Any) -> Task:
+    where = f"Custom task {number}"
+    if not isinstance(item, Mapping):
+        raise InputError(f"{where} is no object.", f"Give it as {{{', '.join(KEYS)}}}; prompt is required.")
+    unknown = next((str(key) for key in item if key not in KEYS), None)
+    if unknown is not None:
+        raise InputError(f"{where} has the unknown key '{one_line(unknown, 40)}'.", f"Known: {', '.join(KEYS)}.")
+    prompt = _text(where, item, "prompt")
+    if not prompt:
+        raise InputError(f"{where} has no prompt.", "Give prompt: what the model is asked.")
+    return Task(
+        id=f"custom/{_id(where, item, number)}",
+        prompt=prompt,
+        validation=_validation(where, item),
+        system=_text(where, item, "system"),
+        title=one_line(prompt, 60),
+        max_tokens=_budget(where, item),
+    )
+
+
+def _text(where: str, item: Mapping[str, Any], key: str) -> str | None:
+    value = item.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > MOST_TEXT:
+        raise InputError(f"{where}: {key} must be text of up to {MOST_TEXT} characters.", "Shorten or quote it.")
+    return value if value.strip() else None
+
+
+def _id(where: str, item: Mapping[str, Any], number: int) -> str:
+    name = item.get("id", f"task_{number:03d}")
+    if not isinstance(name, str) or not _ID.fullmatch(name):
+        raise InputError(f"{where} has the id '{one_line(str(name), 40)}'.", "Use a-z, 0-9, _ and -, up to 64.")
+    return name
+
+
+def _budget(where: str, item: Mapping[str, Any]) -> int | None:
+    value = item.get("max_tokens")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1_000_000:
+        raise InputError(f"{where}: max_tokens is {one_line(str(value), 40)}.", "Use 1 to 1000000.")
+    return value
+
+
+def _validation(where: str, item: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = [key for key in ("expected", "criteria", "validation") if item.get(key) is not None]
+    if len(given) != 1:
+        said = " and ".join(given) if given else "none of expected, criteria, validation"
+        raise InputError(f"{where} has {said}.", "Give exactly one of expected, criteria and validation.")
+    value = item[given[0]]
+    if given[0] == "validation":
+        return _block(where, value)
+    if given[0] == "criteria":
+        return {"type": "keyword", "expected": "\n".join(_criteria(where, value))}
+    return {"type": "reasoning", "expected_answer": value}
+
+
+def _block(where: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
+        raise InputError(f"{where}: validation must be an object with a type.", "See docs/grading.md for the types.")
+    return dict(value)
+
+
+def _criteria(where: str, value: Any) -> list[str]:
+    phrases = [value] if isinstance(value, str) else value
+    if not isinstance(phrases, Sequence) or not phrases or not all(isinstance(one, str) and one for one in phrases):
+        raise InputError(f"{where}: criteria must be a list of phrases.", "Each phrase must be mentioned to pass.")
+    return [one_line(phrase, 1000) for phrase in phrases]
+
+
+def custom_view(tasks: tuple[Task, ...]) -> SuiteView:
+    """The suite ``custom`` of one request."""
+    items = tuple(SuiteItem(task.id) for task in tasks)
+    return SuiteView(Suite(CUSTOM_SUITE, "Custom tasks", "Tasks of one request.", 1, items), tasks)

@@ -1,0 +1,124 @@
+"""What a run may be asked for: combinations of parameters, own tasks, limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.errors import InputError
+from llmbench_mcp.domain.matrix import expand
+from llmbench_mcp.domain.run import RunLimits, RunRequest
+from llmbench_mcp.services.custom_tasks import custom_tasks
+from llmbench_mcp.store.attempts import AttemptFilter
+from llmbench_mcp.testing.scripted import completion
+from tests.support.rooms import assigned, opened, server, write_suite
+from tests.support.work import URL, finished, right, working
+
+
+async def test_every_combination_of_parameters_is_a_job_of_its_own(tmp_path: Path) -> None:
+    box = server("a", answer=right)
+    write_suite(tmp_path, 2)
+    matrix = {"temperature": (0.0, 0.7), "reasoning": ("off", "high")}
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        run = await finished(app, (await app.runs.start(RunRequest(("a",), ("sums",), matrix=matrix))).run.id)
+        board = await app.leaderboards.query("sums")
+    asked = [(job.sampling.temperature, job.sampling.reasoning) for job in run.jobs]
+    assert asked == [(0.0, "off"), (0.0, "high"), (0.7, "off"), (0.7, "high")]
+    assert (run.state, run.done, run.planned) == ("completed", 8, 8)
+    assert len(board.entries) == 4
+
+
+def test_a_matrix_keeps_what_it_does_not_name_and_drops_doubles() -> None:
+    made = expand(Sampling(seed=5, max_tokens=9), {"top_p": (0.5, 0.5, None)})
+    assert made == (Sampling(seed=5, max_tokens=9, top_p=0.5), Sampling(seed=5, max_tokens=9, top_p=None))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "told"),
+    [
+        ({"heat": (1,)}, "no parameter 'heat'"),
+        ({"top_p": ()}, "top_p is empty"),
+        ({"top_p": (1.5,)}, "top_p is 1.5"),
+        ({"seed": (0.5,)}, "seed is 0.5"),
+        ({"max_tokens": (True,)}, "max_tokens is True"),
+        ({"temperature": ("hot",)}, "temperature is hot"),
+        ({"temperature": (float("nan"),)}, "temperature is nan"),
+        ({"reasoning": ("much",)}, "reasoning is 'much'"),
+        ({"seed": tuple(range(100)), "max_tokens": tuple(range(1, 100))}, "9900 combinations"),
+    ],
+)
+def test_a_matrix_that_makes_no_sense_is_refused_by_name(matrix: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        expand(Sampling(), matrix)
+
+
+async def test_a_request_may_bring_its_own_tasks(tmp_path: Path) -> None:
+    answers = {"What is 6 times 7?": "42", "Name a primary colour.": "Red is one.", "Greet.": "no"}
+    box = server("a", answer=lambda request, times: completion(answers[request.prompt]))
+    own = custom_tasks(
+        [
+            {"id": "product", "prompt": "What is 6 times 7?", "expected": 42},
+            {"prompt": "Name a primary colour.", "criteria": ["red, yellow or blue"]},
+            {"prompt": "Greet.", "validation": {"type": "exact", "expected": "hello"}},
+        ]
+    )
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        run = await finished(app, (await app.runs.start(RunRequest(("a",), (), custom_tasks=own))).run.id)
+        records, _ = await app.runs.results(run.id, AttemptFilter())
+    told = [(record.task_id, record.facts["passed"]) for record in records]
+    assert told == [("custom/product", True), ("custom/task_002", True), ("custom/task_003", False)]
+
+
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ("What?", "Custom task 1 is no object"),
+        ({"expected": "1"}, "has no prompt"),
+        ({"prompt": " ", "expected": "1"}, "has no prompt"),
+        ({"prompt": "x"}, "none of expected, criteria, validation"),
+        ({"prompt": "x", "expected": 1, "criteria": ["y"]}, "expected and criteria"),
+        ({"prompt": "x", "expected": 1, "wanted": 2}, "unknown key 'wanted'"),
+        ({"prompt": "x", "criteria": []}, "criteria must be a list"),
+        ({"prompt": "x", "validation": {"answer": 1}}, "object with a type"),
+        ({"prompt": "x", "expected": 1, "id": "../../etc"}, "has the id"),
+        ({"prompt": "x", "expected": 1, "max_tokens": 0}, "max_tokens is 0"),
+    ],
+)
+def test_an_own_task_that_cannot_be_graded_is_refused_with_its_number(task: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        custom_tasks([task])
+
+
+def test_two_own_tasks_cannot_share_an_id() -> None:
+    with pytest.raises(InputError, match="Two custom tasks"):
+        custom_tasks([{"id": "a", "prompt": "x", "expected": 1}] * 2)
+
+
+@pytest.mark.parametrize(
+    ("limits", "done"), [(RunLimits(attempts=3), 3), (RunLimits(tokens=100), 4), (RunLimits(tokens=1), 1)]
+)
+async def test_a_run_stops_at_its_limit_and_says_so(tmp_path: Path, limits: RunLimits, done: int) -> None:
+    box = server("a", "b", answer=right)  # 30 tokens an answer
+    write_suite(tmp_path, 6)
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        run = await finished(app, (await app.runs.start(RunRequest(("a", "b"), ("sums",), limits=limits))).run.id)
+    assert (run.state, run.done, run.planned) == ("cancelled", done, 12)
+    assert "stopped at its limit of" in (run.reason or "")
+    assert {job.state for job in run.jobs} == {"cancelled"}
+    assert sum(box.asked.values()) == done
+
+
+async def test_a_run_within_its_limits_ends_as_any_other(tmp_path: Path) -> None:
+    box = server("a", answer=right)
+    write_suite(tmp_path, 3)
+    limits = RunLimits(tokens=90, attempts=3, seconds=1e6)
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        run = await finished(app, (await app.runs.start(RunRequest(("a",), ("sums",), limits=limits))).run.id)
+    assert (run.state, run.done) == ("completed", 3)

@@ -1,0 +1,136 @@
+"""Doing part of a run again: errors, wrong answers, grading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from llmbench_mcp.app import App
+from llmbench_mcp.domain.chat import ChatRequest, Completion
+from llmbench_mcp.domain.errors import ConflictError, PromptTooLong
+from llmbench_mcp.domain.run import Run, RunLimits, RunRequest
+from llmbench_mcp.store.attempts import AttemptFilter
+from llmbench_mcp.testing.scripted import completion
+from tests.support.rooms import assigned, opened, server, write_suite
+from tests.support.work import URL, finished, is_in_state, right, working
+
+Answer = Callable[[ChatRequest, int], Completion]
+
+
+def first_time(error_or_wrong: Answer, *questions: int) -> Answer:
+    """Right answers, but for some questions something else the first time."""
+
+    def answer(request: ChatRequest, times: int) -> Completion:
+        if times == 0 and int(request.prompt.rsplit(" ", 1)[1]) in questions:
+            return error_or_wrong(request, times)
+        return right(request, times)
+
+    return answer
+
+
+def too_long(request: ChatRequest, times: int) -> Completion:
+    raise PromptTooLong("The prompt has more tokens than the context.")
+
+
+def wrong(request: ChatRequest, times: int) -> Completion:
+    return completion("-1")
+
+
+async def run_once(app: App, **facts: object) -> Run:
+    await assigned(app, URL)
+    return await finished(app, (await app.runs.start(RunRequest(("a",), ("sums",), **facts))).run.id)  # type: ignore[arg-type]  # fields
+
+
+async def test_errors_are_asked_again_and_the_new_try_counts(tmp_path: Path) -> None:
+    box = server("a", answer=first_time(too_long, 2, 3))
+    write_suite(tmp_path, 4)
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        run = await run_once(app)
+        assert (run.done, run.errors, run.failures) == (2, 2, {"truncated_prompt": 2})
+        again, count = await app.runs.retry(run.id, "errors")
+        assert (count, again.is_over, again.errors) == (2, False, 0)
+        run = await finished(app, run.id)
+        entry = (await app.leaderboards.query("sums")).entries[0]
+        _, total = await app.runs.results(run.id, AttemptFilter())
+    assert (run.state, run.done, run.errors, run.passed, run.failures) == ("completed", 4, 0, 4, {})
+    assert (entry.pass_rate, entry.tasks_graded, entry.errors) == (1.0, 4, 0)
+    assert sum(box.asked.values()) == 6
+    assert total == 6
+
+
+async def test_a_cancelled_run_goes_on_where_it_stopped_when_told_to(tmp_path: Path) -> None:
+    box = server("a", answer=right)
+    write_suite(tmp_path, 5)
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        run = await run_once(app, limits=RunLimits(attempts=2))
+        assert (run.state, run.done) == ("cancelled", 2)
+        await app.runs.retry(run.id, "errors")
+        run = await finished(app, run.id)
+    assert (run.state, run.done, run.planned) == ("completed", 5, 5)
+    assert sum(box.asked.values()) == 5
+
+
+async def test_wrong_answers_asked_again_do_not_change_the_score(tmp_path: Path) -> None:
+    box = server("a", answer=first_time(wrong, 1, 2))
+    write_suite(tmp_path, 4)
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        run = await run_once(app)
+        before = (await app.leaderboards.query("sums")).entries[0]
+        _, count = await app.runs.retry(run.id, "failed")
+        run = await finished(app, run.id)
+        after = (await app.leaderboards.query("sums")).entries[0]
+        records, _ = await app.runs.results(run.id, AttemptFilter())
+    assert count == 2
+    assert (run.state, run.done, run.passed, run.failures) == ("completed", 4, 2, {"wrong_answer": 2})
+    assert (before.pass_rate, before.tasks_graded) == (after.pass_rate, after.tasks_graded) == (0.5, 4)
+    assert [record.facts["passed"] for record in records] == [False, False, True, True, True, True]
+
+
+async def test_stored_answers_are_graded_by_a_task_that_was_mended(tmp_path: Path) -> None:
+    box = server("a", answer=right)
+    write_suite(tmp_path, 3)
+    broken = tmp_path / "tasks" / "own" / "q02.md"
+    sound = broken.read_text(encoding="utf-8")
+    broken.write_text(sound.replace('expected_answer: "2"', 'expected_answer: "22"'), encoding="utf-8")
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        run = await run_once(app)
+    assert (run.passed, run.failures) == (2, {"wrong_answer": 1})
+    broken.write_text(sound, encoding="utf-8")
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        _, count = await app.runs.retry(run.id, "regrade")
+        run = await finished(app, run.id)
+        entry = (await app.leaderboards.query("sums")).entries[0]
+    assert count == 3
+    assert (run.state, run.done, run.passed, run.failures) == ("completed", 3, 3, {})
+    assert (entry.pass_rate, entry.tasks_graded) == (1.0, 3)
+    assert sum(box.asked.values()) == 3
+
+
+async def test_cancelling_while_grading_again_leaves_the_run_as_it_was(tmp_path: Path) -> None:
+    box = server("a", answer=first_time(wrong, 1))
+    write_suite(tmp_path, 3)
+    async with opened(tmp_path, {URL: box}) as app:
+        async with working(app):
+            run = await run_once(app)
+        await app.runs.retry(run.id, "regrade")  # no executor works now
+        run = await app.runs.cancel(run.id)
+    assert (run.state, run.done, run.passed, run.planned) == ("completed", 3, 2, 3)
+
+
+async def test_a_run_that_is_not_over_or_has_nothing_to_do_again_is_refused(tmp_path: Path) -> None:
+    box = server("a", answer=right)
+    write_suite(tmp_path, 2)
+    async with opened(tmp_path, {URL: box}) as app:
+        await assigned(app, URL)
+        waiting = (await app.runs.start(RunRequest(("a",), ("sums",)))).run
+        with pytest.raises(ConflictError, match="is not over"):
+            await app.runs.retry(waiting.id, "errors")
+        async with working(app):
+            await finished(app, waiting.id)
+        with pytest.raises(ConflictError, match="nothing to ask again"):
+            await app.runs.retry(waiting.id, "errors")
+        assert await is_in_state(app, waiting.id, "completed")
+        with pytest.raises(ConflictError, match="nothing failed"):
+            await app.runs.retry(waiting.id, "failed")
