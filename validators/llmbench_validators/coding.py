@@ -101,8 +101,8 @@ def _job(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> dict[str,
 def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[str, Any], level: str) -> Verdict:
     stages = {name: Stage(*counts) for name, counts in outcome["stages"].items()}
     tree = found.tree or repair.parsed(found.code)
-    nodes = syntax.nodes(tree) if tree is not None else []
-    listed = _hardcoded(task, nodes, scoring.rates(stages))
+    nodes = syntax.nodes(tree) if tree is not None else None
+    listed = _hardcoded(task, nodes or [], scoring.rates(stages))
     quality = coding_quality.measure(found.code, nodes) if nodes else {"quality": 0.0}
     marks = scoring.score(stages, listed, quality["quality"], outcome["performance"])
     correct = all(stage.passed == stage.total for stage in stages.values())

@@ -56,11 +56,11 @@ def examples_in(test_code: str, function: str) -> tuple[Example, ...]:
 
 def _listed(nodes: Sequence[ast.AST], examples: Sequence[Example]) -> float:
     """The share of the telling examples that the code lists, times the share of its list that is examples."""
-    telling = {_key(args): _frozen(value) for args, value in examples if _telling(args)}
-    if len(telling) < _MIN_EXAMPLES:
-        return 0.0
     pairs = set(_pairs(nodes))
     if not pairs:
+        return 0.0
+    telling = {_key(args): _frozen(value) for args, value in examples if _telling(args)}
+    if len(telling) < _MIN_EXAMPLES:
         return 0.0
     hits = {key for key, value in telling.items() if (key, value) in pairs}
     return len(hits) / len(telling) * min(1.0, len(hits) / len({key for key, _ in pairs}) * 1.25)
