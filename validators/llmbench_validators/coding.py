@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from llmbench_validators import (
@@ -102,7 +101,7 @@ def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[st
     stages = {name: Stage(*counts) for name, counts in outcome["stages"].items()}
     tree = found.tree or repair.parsed(found.code)
     nodes = syntax.nodes(tree) if tree is not None else None
-    listed = _hardcoded(task, nodes or [], scoring.rates(stages))
+    listed = _hardcoded(task, nodes, scoring.rates(stages))
     quality = coding_quality.measure(found.code, nodes) if nodes else {"quality": 0.0}
     marks = scoring.score(stages, listed, quality["quality"], outcome["performance"])
     correct = all(stage.passed == stage.total for stage in stages.values())
@@ -136,7 +135,7 @@ def _subscores(marks: scoring.Score, quality: Mapping[str, float], listed: float
     return found | {"hardcoding": round(listed, 6)}
 
 
-def _hardcoded(task: CodingSpec, nodes: Sequence[ast.AST], rates: Mapping[str, float]) -> float:
+def _hardcoded(task: CodingSpec, nodes: syntax.Nodes | None, rates: Mapping[str, float]) -> float:
     examples: list[hardcoding.Example] = [(test.args, test.expected) for test in task.base if not test.kwargs]
     examples += hardcoding.examples_in(task.test_code, task.function)
     return hardcoding.degree(nodes, examples, rates.get("base", 0.0), rates.get("random"))

@@ -50,7 +50,7 @@ _SNAKE, _CAMEL, _CONSTANT = (
 
 def measure(code: str, nodes: syntax.Nodes) -> dict[str, float]:
     """Every part of WEIGHTS and ``quality``, the whole; ``nodes`` are those of ``code`` (see syntax)."""
-    functions = _all(nodes, *_FUNCTIONS)
+    functions = nodes.all(*_FUNCTIONS)
     lines = code.split("\n")
     parts = {
         "structure": _structure(functions, nodes),
@@ -61,11 +61,6 @@ def measure(code: str, nodes: syntax.Nodes) -> dict[str, float]:
     }
     whole = sum(parts[name] * weight for name, weight in WEIGHTS.items())
     return {"quality": round(whole, 6)} | {name: round(value, 6) for name, value in parts.items()}
-
-
-def _all(nodes: syntax.Nodes, *kinds: type) -> list[Any]:
-    """The nodes of those classes."""
-    return [node for kind in kinds for node in nodes.kinds.get(kind, ())]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -127,15 +122,15 @@ def _naming(nodes: syntax.Nodes, functions: Sequence[_Function]) -> float:
 
 
 def _names(nodes: syntax.Nodes) -> Iterator[tuple[str, str]]:
-    yield from ((node.name, "class") for node in _all(nodes, ast.ClassDef))
-    yield from ((node.name, "function") for node in _all(nodes, *_FUNCTIONS))
-    yield from ((node.arg, "variable") for node in _all(nodes, ast.arg))
-    yield from ((node.id, "variable") for node in _all(nodes, ast.Name) if type(node.ctx) is ast.Store)
+    yield from ((node.name, "class") for node in nodes.all(ast.ClassDef))
+    yield from ((node.name, "function") for node in nodes.all(*_FUNCTIONS))
+    yield from ((node.arg, "variable") for node in nodes.all(ast.arg))
+    yield from ((node.id, "variable") for node in nodes.all(ast.Name) if type(node.ctx) is ast.Store)
 
 
 def _counters(nodes: syntax.Nodes) -> set[str]:
     """Names bound by loops and comprehensions."""
-    targets = [node.target for node in _all(nodes, ast.For, ast.comprehension)]
+    targets = [node.target for node in nodes.all(ast.For, ast.comprehension)]
     return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
 
 
@@ -187,7 +182,7 @@ def _readability(lines: Sequence[str], nodes: syntax.Nodes) -> float:
     long = sum(len(line) > _MAX_COLUMNS for line in filled)
     starts = Counter(node.lineno for node in nodes if isinstance(node, ast.stmt) and not _opens_block(node))
     crowded = sum(times - 1 for times in starts.values())
-    faults = sum(map(_is_fault, _all(nodes, ast.ExceptHandler, ast.ImportFrom, ast.arguments, ast.Compare)))
+    faults = sum(map(_is_fault, nodes.all(ast.ExceptHandler, ast.ImportFrom, ast.arguments, ast.Compare)))
     return max(0.0, 1.0 - (long + crowded) / max(1, len(filled)) - 0.1 * faults)
 
 

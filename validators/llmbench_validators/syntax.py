@@ -20,15 +20,18 @@ class Nodes(list[ast.AST]):
     def __init__(self, tree: ast.AST) -> None:
         super().__init__([tree])
         self._below: dict[int, list[ast.AST]] = {}
-        self.kinds: dict[type, list[ast.AST]] = {}
-        """The nodes of each class, in order."""
+        self._kinds: dict[type, list[ast.AST]] = {}
         for node in self:
             if len(self) > MAX_NODES:
                 break
             self._below[id(node)] = found = children(node)
             self += found
         for node in self:
-            self.kinds.setdefault(type(node), []).append(node)
+            self._kinds.setdefault(type(node), []).append(node)
+
+    def all(self, *kinds: type) -> list[Any]:
+        """The nodes of those very classes, one class after the other."""
+        return [node for kind in kinds for node in self._kinds.get(kind, ())]
 
     def below(self, node: ast.AST) -> list[ast.AST]:
         """See :func:`children`; looked up rather than found again."""
@@ -44,9 +47,9 @@ def nodes(tree: ast.AST) -> Nodes:
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below ``node``, without operators and contexts, which stand for no text of their own."""
     found: list[ast.AST] = []
-    for name in _fields(type(node)):
+    for name in _fields(node.__class__):
         value = getattr(node, name, None)
-        if isinstance(value, list):
+        if type(value) is list:
             found += [item for item in value if isinstance(item, ast.AST)]
         elif isinstance(value, ast.AST):
             found.append(value)
@@ -56,4 +59,4 @@ def children(node: ast.AST) -> list[ast.AST]:
 @functools.cache
 def _fields(kind: Any) -> tuple[str, ...]:
     """The fields of a class of nodes that can hold nodes."""
-    return tuple(name for name in kind._fields if name not in _NO_NODES)
+    return () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _NO_NODES)
