@@ -23,8 +23,9 @@ from typing import Any
 
 from llmbench_validators import asserts, coding_speed, compare, foresight, probe, project_check, show, wire
 from llmbench_validators.runner import Call, Runner
-from llmbench_validators.session import CandidateFailed, ParentGone, Reply, WarmZygote
+from llmbench_validators.session import CandidateFailed, ParentGone, Reply
 from llmbench_validators.types import SandboxFault, ValidationSpecError
+from llmbench_validators.warm import WarmZygote
 
 MAX_JOB = 64 << 20
 _MAX_FINDINGS = 10

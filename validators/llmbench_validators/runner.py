@@ -102,7 +102,7 @@ class Runner:
         """End the process; the next call starts another."""
         candidate, self._candidate = self._candidate, None
         if candidate is not None:
-            candidate.end()
+            candidate.leave()
 
 
 def _compiled(code: str) -> types.CodeType | None:

@@ -6,17 +6,14 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from llmbench_validators import folders, launch, wire, zygote
+from llmbench_validators import wire
 from llmbench_validators.types import SandboxFault
 
-_START_S = 60.0
 _SEND_S = 10.0
 _DEATH_GRACE_S = 1.0
 _STRETCH = 4.0
@@ -50,6 +47,10 @@ class Reply:
     kin: str = "Exception"
 
 
+Budget = tuple[int, int]
+"""Of one candidate: bytes of memory and seconds of processor time."""
+
+
 class Ended(NamedTuple):
     """The wait status of a candidate, whether it had to be killed, and whether it left no file."""
 
@@ -61,15 +62,16 @@ class Ended(NamedTuple):
 class Zygote(Protocol):
     """What a session needs of the process that forks candidates."""
 
-    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
-        """Fork a candidate that serves the channel ``passed``; the result waits for its process number.
-
-        ``budget`` is in bytes of memory and seconds of processor time.
-        """
+    def start(self, budget: Budget) -> tuple[socket.socket, Callable[[], int]]:
+        """A new candidate: the channel it serves, and a function that waits for its process number."""
         ...
 
     def end(self, pid: int, grace_s: float) -> Ended:
         """Make sure the candidate is gone; it may end by itself within ``grace_s``."""
+        ...
+
+    def leave(self, pid: int, budget: Budget) -> None:
+        """As :meth:`end`, when nobody needs to know how; ``budget`` is what the next one will likely have."""
         ...
 
     def clean(self) -> None:
@@ -77,102 +79,19 @@ class Zygote(Protocol):
         ...
 
 
-class WarmZygote:
-    """A running zygote process whose candidates write below ``folder``, an empty one.
-
-    ``mode`` is passed on to it. Raises SandboxFault when it does not answer.
-    """
-
-    def __init__(self, folder: str, mode: str = "") -> None:
-        self._folder = folder
-        try:
-            self._process, self._control = launch.start("llmbench_validators.zygote", self._folder, mode)
-        except OSError as exc:
-            raise SandboxFault(f"the sandbox process could not be started: {exc}") from exc
-        self._control.settimeout(_START_S)
-        self._pids: list[int] = []
-        self._starts = 0
-        self.mechanisms = self._described()
-
-    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
-        """See :class:`Zygote`. Raises SandboxFault when the process is gone; the result does so too."""
-        descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed.fileno().to_bytes(4, sys.byteorder))]
-        self._send(zygote.ORDER.pack(zygote.START, *budget), descriptor)
-        self._starts += 1
-        number = self._starts
-        return lambda: self._pid(number)
-
-    def _pid(self, number: int) -> int:
-        """The process number of the candidate that was started as the ``number``-th; they are told in order."""
-        while len(self._pids) < number:
-            self._pids.append(self._answer()[0])
-        return self._pids[number - 1]
-
-    def end(self, pid: int, grace_s: float) -> Ended:
-        """See :class:`Zygote`. Raises SandboxFault when the process is gone."""
-        self._send(zygote.ORDER.pack(zygote.END, pid, int(grace_s * 1000)), [])
-        if self._starts:
-            self._pid(self._starts)
-        status, killed, clean = self._answer()
-        return Ended(status, bool(killed), bool(clean))
-
-    def _send(self, order: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
-        try:
-            self._control.sendmsg([order], ancillary)
-        except OSError as exc:
-            raise SandboxFault(f"the sandbox process is gone: {exc}") from exc
-
-    def _answer(self) -> tuple[int, int, int]:
-        try:
-            data = self._control.recv(zygote.ANSWER.size, socket.MSG_WAITALL)
-        except OSError as exc:
-            raise SandboxFault(f"the sandbox process does not answer: {exc}") from exc
-        if len(data) != zygote.ANSWER.size:
-            raise SandboxFault("the sandbox process has ended")
-        pid_or_status, killed, clean = zygote.ANSWER.unpack(data)
-        return pid_or_status, killed, clean
-
-    def _described(self) -> dict[str, Any]:
-        try:
-            reply = wire.receive(self._control, 1 << 16)
-        except (OSError, EOFError, ValueError) as exc:
-            raise SandboxFault(f"the sandbox process does not answer: {exc}") from exc
-        return dict(reply)
-
-    def clean(self) -> None:
-        """Remove what a candidate left. Raises SandboxFault when something resists."""
-        with os.scandir(self._folder) as entries:
-            left = [entry.path for entry in entries]
-        for path in left:
-            folders.remove(path)
-        if os.listdir(self._folder):
-            raise SandboxFault(f"files of a candidate cannot be removed from {self._folder}")
-
-    def stop(self) -> None:
-        """Close the channel, which ends the process; kill it when it lingers."""
-        self._control.close()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        folders.remove(self._folder)
-
-
 class Candidate:
-    """One candidate process. ``budget``: see :class:`Zygote`.
+    """One candidate process.
 
     ``parent`` is watched too, so that nothing outlives the process we work for.
     """
 
-    def __init__(self, zygote: Zygote, budget: tuple[int, int], parent: socket.socket | None = None) -> None:
+    def __init__(self, zygote: Zygote, budget: Budget, parent: socket.socket | None = None) -> None:
         self._zygote = zygote
+        self._budget = budget
         self._parent = parent
-        self._channel, theirs = socket.socketpair()
+        self._channel, self.pid = zygote.start(budget)
         self._channel.setblocking(False)
         self._inbox = wire.Inbox(self._channel)
-        with theirs:
-            self.pid = zygote.start(budget, theirs)
         self._ended: Ended | None = None
         self.owes = 0
         """Replies still to come."""
@@ -291,6 +210,13 @@ class Candidate:
             if not self._ended.clean:
                 self._zygote.clean()
         return self._ended
+
+    def leave(self) -> None:
+        """As :meth:`end`, without waiting for it."""
+        if self._ended is None:
+            self._channel.close()
+            self._ended = Ended(0, killed=True, clean=True)
+            self._zygote.leave(self.pid(), self._budget)
 
 
 class ParentGone(BaseException):

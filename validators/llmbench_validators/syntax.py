@@ -47,7 +47,8 @@ def nodes(tree: ast.AST) -> Nodes:
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below ``node``, without operators and contexts, which stand for no text of their own."""
     found: list[ast.AST] = []
-    for name in _fields(node.__class__):
+    kind: Any = node.__class__
+    for name in _fields(kind):
         value = getattr(node, name, None)
         if type(value) is list:
             found += [item for item in value if isinstance(item, ast.AST)]

@@ -3,9 +3,10 @@
 Started by exec with a built environment. Orders and answers on its control channel are of a fixed size: after every
 fork each page this process writes to costs a fault, so it does as little as it can.
 
-ORDER: START with bytes of memory and seconds of processor time (and one end of the candidate's channel as a passed
-descriptor), or END with a process number and milliseconds of grace.
-ANSWER: the process number started, or the wait status, whether it had to be killed, and whether it left no file.
+ORDER: END with a process number and milliseconds of grace, or START with bytes of memory and seconds of processor
+time (and one end of the candidate's channel as a passed descriptor), or both in one.
+ANSWER: the process number started, then the wait status of the ended one, whether it had to be killed, and whether
+it left no file.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ OPEN = "open"
 """The argument that leaves every confinement out, for measuring what it costs."""
 
 START, END = 1, 2
-ORDER = struct.Struct("=Bqq")
-ANSWER = struct.Struct("=iBB")
+ORDER = struct.Struct("=Bqqqq")
+ANSWER = struct.Struct("=iiBB")
 _DESCRIPTOR = struct.Struct("=i")
 _ROOM = socket.CMSG_SPACE(_DESCRIPTOR.size)
 _TERM, _INT, _KILL, _DEFAULT = int(signal.SIGTERM), int(signal.SIGINT), int(signal.SIGKILL), int(signal.SIG_DFL)
@@ -94,13 +95,13 @@ class _Nursery:
             data, passed, _flags, _address = self._control.recvmsg(ORDER.size, _ROOM)
             if len(data) != ORDER.size:
                 raise wire.Closed("the checker is gone")
-            kind, first, second = ORDER.unpack(data)
-            if kind == START:
-                (channel,) = _DESCRIPTOR.unpack(passed[0][2])
-                answer = self._start(first, second, channel), 0, 0
-            else:
-                answer = self.end(first, second / 1000)
-            self._control.send(ANSWER.pack(*answer))
+            kind, pid, grace_ms, memory_bytes, cpu_seconds = ORDER.unpack(data)
+            ended, started = (0, False, True), 0
+            if kind & END:
+                ended = self.end(pid, grace_ms / 1000)
+            if kind & START:
+                started = self._start(memory_bytes, cpu_seconds, _DESCRIPTOR.unpack(passed[0][2])[0])
+            self._control.send(ANSWER.pack(started, *ended))
 
     def _start(self, memory_bytes: int, cpu_seconds: int, channel: int) -> int:
         sample = self._free_folder()

@@ -236,18 +236,23 @@ class OpenHouse:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
+    def start(self, budget: tuple[int, int]) -> tuple[socket.socket, Callable[[], int]]:
         serve = "import sys; from llmbench_validators import candidate as c; "
         serve += "c.serve(int(sys.argv[1]))"
-        command = [sys.executable, "-c", serve, str(passed.fileno())]
-        process = self._process = subprocess.Popen(command, pass_fds=[passed.fileno()], cwd=self._folder)
-        return lambda: process.pid
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-c", serve, str(theirs.fileno())]
+            process = self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], cwd=self._folder)
+        return ours, lambda: process.pid
 
     def end(self, pid: int, grace_s: float) -> Ended:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
         return Ended(0, True, True)
+
+    def leave(self, pid: int, budget: tuple[int, int]) -> None:
+        self.end(pid, 0)
 
     def clean(self) -> None:
         raise AssertionError
