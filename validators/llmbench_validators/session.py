@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from llmbench_validators import wire
+from llmbench_validators import candidate, wire
 from llmbench_validators.types import SandboxFault
 
 _SEND_S = 10.0
+_MAX_RINGS = 4096
 _DEATH_GRACE_S = 1.0
 _STRETCH = 4.0
 """A stage may take this many times its limit in wall time when the machine, not the candidate, is the cause."""
@@ -59,11 +60,22 @@ class Ended(NamedTuple):
     clean: bool
 
 
+class Started(NamedTuple):
+    """A new candidate: the channel it serves, the end of the pipe its replies come from, and its process number.
+
+    The last is a function, for it may have to be waited for. The descriptor is the receiver's to close.
+    """
+
+    channel: socket.socket
+    replies: int
+    pid: Callable[[], int]
+
+
 class Zygote(Protocol):
     """What a session needs of the process that forks candidates."""
 
-    def start(self, budget: Budget) -> tuple[socket.socket, Callable[[], int]]:
-        """A new candidate: the channel it serves, and a function that waits for its process number."""
+    def start(self, budget: Budget) -> Started:
+        """A new candidate."""
         ...
 
     def end(self, pid: int, grace_s: float) -> Ended:
@@ -89,9 +101,11 @@ class Candidate:
         self._zygote = zygote
         self._budget = budget
         self._parent = parent
-        self._channel, self.pid = zygote.start(budget)
+        self._channel, self._replies, self.pid = zygote.start(budget)
         self._channel.setblocking(False)
-        self._inbox = wire.Inbox(self._channel)
+        self._inbox = wire.Inbox(self._replies)
+        self._watched = _watch(self._channel, parent)
+        self._silent = False
         self._ended: Ended | None = None
         self.owes = 0
         """Replies still to come."""
@@ -144,19 +158,27 @@ class Candidate:
         return _raised(reply)
 
     def _send(self, request: dict[str, Any]) -> None:
+        frame = wire.pack_trusted(request)
         try:
-            self._channel.settimeout(_SEND_S)
-            self._channel.sendall(wire.pack_trusted(request))
-            self._channel.setblocking(False)
+            sent = self._channel.send(frame)
+            if sent < len(frame):
+                self._send_slowly(frame[sent:])
         except TimeoutError:
             self.end()
             raise CandidateFailed("timeout", "did not read its arguments in time") from None
         except OSError:
             raise self._death() from None
 
+    def _send_slowly(self, rest: bytes) -> None:
+        self._channel.settimeout(_SEND_S)
+        self._channel.sendall(rest)
+        self._channel.setblocking(False)
+
     def _receive(self) -> dict[str, Any]:
         try:
-            reply = self._inbox.take(wire.MAX_REPLY, self._wait)
+            while (body := self._inbox.take(wire.MAX_REPLY)) is None:
+                self._wait()
+            reply = wire.unpack(body)
         except (wire.Closed, OSError):
             raise self._death() from None
         except (wire.TooLarge, wire.Malformed):
@@ -171,20 +193,35 @@ class Candidate:
         return CandidateFailed("cheating", "wrote to the result channel")
 
     def _wait(self) -> None:
-        """Until the candidate has something to read. Raises CandidateFailed when its time is over."""
-        watched: list[socket.socket] = [self._channel, *([self._parent] if self._parent else [])]
+        """Until there are more replies. Raises CandidateFailed when its time is over, wire.Closed after the last."""
         clock = self._clock
         assert clock is not None, "limit() starts the clock"
-        while True:
+        while not self._silent:
             left = clock.left()
             if left <= 0:
+                if self._inbox.read():  # of calls before the one that takes too long
+                    return
                 self.end()
                 raise CandidateFailed("timeout", f"ran longer than {clock.seconds:g} s")
-            ready, _, _ = select.select(watched, [], [], left)
-            if self._parent in ready:
-                raise ParentGone
-            if ready:
+            if self._heard(left) and self._inbox.read():
                 return
+        if not self._inbox.read():
+            raise wire.Closed("the candidate has ended")
+
+    def _heard(self, seconds: float) -> bool:
+        """Wait for a sign that there are replies to read."""
+        self._watched.register(self._replies, select.POLLIN if self._inbox.partial else 0)
+        ready = dict(self._watched.poll(seconds * 1000 + 1))
+        if self._parent is not None and self._parent.fileno() in ready:
+            raise ParentGone
+        if ready.get(self._replies, 0) & ~select.POLLIN:
+            self._silent = True
+        if self._channel.fileno() in ready:
+            rung = self._channel.recv(_MAX_RINGS)
+            if rung.strip(candidate.BELL):
+                raise wire.Malformed("not a bell")
+            self._silent = self._silent or not rung
+        return bool(ready)
 
     def _death(self) -> CandidateFailed:
         status, killed, _ = self.end(_DEATH_GRACE_S)
@@ -205,7 +242,7 @@ class Candidate:
     def end(self, grace_s: float = 0.0) -> Ended:
         """Make sure the process is gone; safe to call twice."""
         if self._ended is None:
-            self._channel.close()
+            self._close()
             self._ended = self._zygote.end(self.pid(), grace_s)
             if not self._ended.clean:
                 self._zygote.clean()
@@ -214,13 +251,25 @@ class Candidate:
     def leave(self) -> None:
         """As :meth:`end`, without waiting for it."""
         if self._ended is None:
-            self._channel.close()
+            self._close()
             self._ended = Ended(0, killed=True, clean=True)
             self._zygote.leave(self.pid(), self._budget)
+
+    def _close(self) -> None:
+        self._channel.close()
+        os.close(self._replies)
 
 
 class ParentGone(BaseException):
     """The process we grade for has closed its end; there is nobody left to answer."""
+
+
+def _watch(channel: socket.socket, parent: socket.socket | None) -> select.poll:
+    watched = select.poll()
+    watched.register(channel, select.POLLIN)
+    if parent is not None:
+        watched.register(parent, select.POLLIN)
+    return watched
 
 
 class Clock:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 from collections import deque
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from llmbench_validators import folders, launch, wire, zygote
-from llmbench_validators.session import Budget, Ended
+from llmbench_validators.session import Budget, Ended, Started
 from llmbench_validators.types import SandboxFault
 
 _START_S = 60.0
@@ -30,7 +28,18 @@ class _Spare(NamedTuple):
 
     budget: Budget
     channel: socket.socket
+    replies: int
     answer: _Answer
+
+
+def _pipe() -> tuple[int, int]:
+    """Both ends of a pipe that does not block."""
+    if hasattr(os, "pipe2"):
+        return os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends
 
 
 class WarmZygote:
@@ -51,7 +60,7 @@ class WarmZygote:
         self._spare: _Spare | None = None
         self.mechanisms = self._described()
 
-    def start(self, budget: Budget) -> tuple[socket.socket, Callable[[], int]]:
+    def start(self, budget: Budget) -> Started:
         """See :class:`~llmbench_validators.session.Zygote`.
 
         Raises SandboxFault when the process is gone; the function it returns does so too.
@@ -63,7 +72,7 @@ class WarmZygote:
             spare = None
         if spare is None:
             spare = self._started(zygote.START, 0, budget)
-        return spare.channel, lambda: self._told(spare.answer).pid
+        return Started(spare.channel, spare.replies, lambda: self._told(spare.answer).pid)
 
     def end(self, pid: int, grace_s: float) -> Ended:
         """See :class:`~llmbench_validators.session.Zygote`. Raises SandboxFault when the process is gone."""
@@ -98,14 +107,20 @@ class WarmZygote:
 
     def _discard(self, spare: _Spare) -> None:
         spare.channel.close()
+        os.close(spare.replies)
         self.end(self._told(spare.answer).pid, 0)
 
     def _started(self, kind: int, ending: int, budget: Budget) -> _Spare:
         ours, theirs = socket.socketpair()
-        with theirs:
-            passed = theirs.fileno().to_bytes(4, sys.byteorder)
+        replies, end = _pipe()
+        passed = [theirs.fileno(), end]
+        try:
             order = zygote.ORDER.pack(kind, ending, 0, *budget)
-            return _Spare(budget, ours, self._order(order, [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)]))
+            ancillary = (socket.SOL_SOCKET, socket.SCM_RIGHTS, zygote.DESCRIPTORS.pack(*passed))
+            return _Spare(budget, ours, replies, self._order(order, [ancillary]))
+        finally:
+            theirs.close()
+            os.close(end)
 
     def _order(self, order: bytes, ancillary: list[tuple[int, int, bytes]]) -> _Answer:
         try:

@@ -7,6 +7,7 @@ decoder builds builtin types only, so nothing of the sender's own classes can re
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import marshal
@@ -22,6 +23,7 @@ MAX_DEPTH = 80
 MAX_ITEMS = 2_000_000
 _SAFE_INT = 1 << 53
 _HEADER = struct.Struct("!I")
+_PIECE = 1 << 16
 
 
 class NotPlain(TypeError):
@@ -210,9 +212,9 @@ def pack_trusted(message: Any) -> bytes:
 def receive_trusted(descriptor: int) -> Any:
     """The message of one frame of :func:`pack_trusted`; never for bytes a candidate can have written.
 
-    Raises Closed.
+    There must be no second frame before the first is answered. Raises Closed.
     """
-    data = bytearray(os.read(descriptor, 1 << 16))
+    data = bytearray(os.read(descriptor, _PIECE))
     size = 4 + int.from_bytes(data[:4], "big")
     while len(data) < size or len(data) < 4:
         part = os.read(descriptor, 1 << 20)
@@ -224,38 +226,41 @@ def receive_trusted(descriptor: int) -> Any:
 
 
 class Inbox:
-    """Frames of an untrusted sender on a channel that does not block, read in larger pieces than one frame."""
+    """Frames on a descriptor that does not block, read in larger pieces than one frame."""
 
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
         self._held = bytearray()
 
-    def take(self, limit: int, wait: Callable[[], None]) -> Any:
-        """The next frame, of at most ``limit`` bytes; ``wait`` is called when there is nothing to read and may raise.
+    @property
+    def partial(self) -> bool:
+        """Whether the beginning of a frame is here."""
+        return bool(self._held)
 
-        Raises Closed, Malformed or TooLarge.
-        """
-        self._fill(_HEADER.size, wait)
+    def take(self, limit: int) -> bytes | None:
+        """The body of the next frame, of at most ``limit`` bytes; None when it is not here. Raises TooLarge."""
+        if len(self._held) < _HEADER.size:
+            return None
         (size,) = _HEADER.unpack_from(self._held)
         if size > limit:
             raise TooLarge(f"a frame of {size} bytes, at most {limit} are read")
-        self._fill(end := _HEADER.size + size, wait)
+        end = _HEADER.size + size
+        if len(self._held) < end:
+            return None
         body = bytes(memoryview(self._held)[_HEADER.size : end])
         del self._held[:end]
-        return unpack(body)
+        return body
 
-    def _fill(self, count: int, wait: Callable[[], None]) -> None:
-        while len(self._held) < count:
-            try:
-                part = self._channel.recv(max(1 << 16, min(count, 1 << 20)))
-            except BlockingIOError:
-                wait()
-                continue
-            except ConnectionError:
-                part = b""
-            if not part:
-                raise Closed("the channel was closed")
-            self._held += part
+    def read(self) -> bool:
+        """Read what there is; whether it was anything."""
+        found = False
+        with contextlib.suppress(BlockingIOError):
+            while part := os.read(self._descriptor, _PIECE):
+                self._held += part
+                found = True
+                if len(part) < _PIECE:
+                    break
+        return found
 
 
 def _exactly(channel: socket.socket, count: int, wait: Callable[[], None] | None) -> bytes:

@@ -4,7 +4,7 @@ Started by exec with a built environment. Orders and answers on its control chan
 fork each page this process writes to costs a fault, so it does as little as it can.
 
 ORDER: END with a process number and milliseconds of grace, or START with bytes of memory and seconds of processor
-time (and one end of the candidate's channel as a passed descriptor), or both in one.
+time (and, as passed descriptors, one end of the candidate's channel and of the pipe for its replies), or both in one.
 ANSWER: the process number started, then the wait status of the ended one, whether it had to be killed, and whether
 it left no file.
 """
@@ -36,8 +36,8 @@ OPEN = "open"
 START, END = 1, 2
 ORDER = struct.Struct("=Bqqqq")
 ANSWER = struct.Struct("=iiBB")
-_DESCRIPTOR = struct.Struct("=i")
-_ROOM = socket.CMSG_SPACE(_DESCRIPTOR.size)
+DESCRIPTORS = struct.Struct("=ii")
+_ROOM = socket.CMSG_SPACE(DESCRIPTORS.size)
 _TERM, _INT, _KILL, _DEFAULT = int(signal.SIGTERM), int(signal.SIGINT), int(signal.SIGKILL), int(signal.SIG_DFL)
 # What short programs import most. Every module here makes every fork slower, so the list is short: the others
 # are loaded by the answers that want them.
@@ -100,10 +100,10 @@ class _Nursery:
             if kind & END:
                 ended = self.end(pid, grace_ms / 1000)
             if kind & START:
-                started = self._start(memory_bytes, cpu_seconds, _DESCRIPTOR.unpack(passed[0][2])[0])
+                started = self._start(memory_bytes, cpu_seconds, DESCRIPTORS.unpack(passed[0][2]))
             self._control.send(ANSWER.pack(started, *ended))
 
-    def _start(self, memory_bytes: int, cpu_seconds: int, channel: int) -> int:
+    def _start(self, memory_bytes: int, cpu_seconds: int, channels: tuple[int, int]) -> int:
         sample = self._free_folder()
         os.mkdir(sample, 0o700)
         if os.environ.get("HOME") != sample:  # here rather than in each child, for the reason given above
@@ -112,8 +112,9 @@ class _Nursery:
         control = self._control.fileno()
         pid = kernel.fork()
         if pid == 0:
-            _become_candidate(channel, control, sample, prepare)
-        os.close(channel)
+            _become_candidate(channels, control, sample, prepare)
+        for channel in channels:
+            os.close(channel)
         self._alive[pid] = sample
         return pid
 
@@ -150,7 +151,7 @@ class _Nursery:
             self.end(pid)
 
 
-def _become_candidate(channel: int, control: int, sample: str, prepare: Callable[[], None]) -> None:
+def _become_candidate(channels: tuple[int, int], control: int, sample: str, prepare: Callable[[], None]) -> None:
     """In the forked process. Every page touched here is copied, so it is plain calls of prepared things."""
     try:
         candidate.reset_signal(_TERM, _DEFAULT)
@@ -162,7 +163,7 @@ def _become_candidate(channel: int, control: int, sample: str, prepare: Callable
     except BaseException:  # noqa: BLE001 - whatever went wrong, no code may run unconfined
         os._exit(CONFINEMENT_FAILED)
     try:
-        candidate.serve(channel)
+        candidate.serve(*channels)
     finally:
         os._exit(1)
 

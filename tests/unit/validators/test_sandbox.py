@@ -6,14 +6,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from llmbench_validators import probe, registry, sandbox, wire
-from llmbench_validators.session import Ended
+from llmbench_validators.session import Ended, Started
 from llmbench_validators.types import SandboxFault
 
 from .code_support import needs_full_isolation, square
@@ -236,14 +235,17 @@ class OpenHouse:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, budget: tuple[int, int]) -> tuple[socket.socket, Callable[[], int]]:
+    def start(self, budget: tuple[int, int]) -> Started:
         serve = "import sys; from llmbench_validators import candidate as c; "
-        serve += "c.serve(int(sys.argv[1]))"
+        serve += "c.serve(int(sys.argv[1]), int(sys.argv[2]))"
         ours, theirs = socket.socketpair()
-        with theirs:
-            command = [sys.executable, "-c", serve, str(theirs.fileno())]
-            process = self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], cwd=self._folder)
-        return ours, lambda: process.pid
+        replies, end = os.pipe2(os.O_NONBLOCK)
+        passed = [theirs.fileno(), end]
+        command = [sys.executable, "-c", serve, *map(str, passed)]
+        process = self._process = subprocess.Popen(command, pass_fds=passed, cwd=self._folder)
+        theirs.close()
+        os.close(end)
+        return Started(ours, replies, lambda: process.pid)
 
     def end(self, pid: int, grace_s: float) -> Ended:
         assert self._process is not None
