@@ -33,20 +33,21 @@ class _Checker:
             self._process, self._channel = launch.start("llmbench_validators.checker", self._folder, mode)
         except OSError as exc:
             raise SandboxFault(f"the checker process could not be started: {exc}") from exc
+        self._mailbox = wire.Mailbox(self._channel)
         self.report = self._exchange(None, _START_S)
         if "fault" in self.report:
             self.stop()
             raise SandboxFault(str(self.report["fault"]))
 
     def run(self, job: dict[str, Any], seconds: float) -> dict[str, Any]:
-        return dict(wire.decode(self._exchange(wire.encode(job), seconds)))
+        return self._exchange(job, seconds)
 
-    def _exchange(self, message: Any, seconds: float) -> dict[str, Any]:
+    def _exchange(self, message: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
         self._channel.settimeout(seconds)
         try:
             if message is not None:
-                wire.send(self._channel, message)
-            reply = wire.receive(self._channel, _MAX_OUTCOME)
+                wire.send_trusted(self._channel, message)
+            reply = wire.decode(wire.unpack(self._mailbox.take(_MAX_OUTCOME)))
         except (OSError, EOFError, ValueError) as exc:
             self.stop(kill=True)
             raise SandboxFault(f"the checker process failed: {exc or type(exc).__name__}") from exc
