@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from llmbench_validators import registry, show
+from llmbench_validators import registry, sandbox, show
 from llmbench_validators.types import Completion, SandboxFault, ValidationSpecError, Verdict
 
 MAX_LINE = 16 << 20
@@ -40,7 +40,8 @@ def grade_lines(lines: Iterable[bytes], jobs: int = 1, resolve: Resolve | None =
     """One result a non-empty line, in order, ``jobs`` at a time.
 
     A few lines are read ahead, in a thread of its own, so that a result comes as soon as it is known although the
-    next line has not come yet. Raises what reading ``lines`` raises.
+    next line has not come yet. When it is left early, by Ctrl-C too, code under way is ended at once. Raises what
+    reading ``lines`` raises.
     """
     pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="grading")
     feed = _Feed(pool, jobs, resolve)
@@ -51,6 +52,10 @@ def grade_lines(lines: Iterable[bytes], jobs: int = 1, resolve: Resolve | None =
             yield future.result()
         if feed.error is not None:
             raise feed.error
+    except BaseException:  # Ctrl-C, or nobody wants the rest: code under way could take minutes
+        pool.shutdown(wait=False, cancel_futures=True)
+        sandbox.break_off()
+        raise
     finally:
         feed.stop()
         pool.shutdown(wait=True, cancel_futures=True)
