@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -32,11 +32,14 @@ Resolve = Callable[[str], TaskBlock]
 """Finds a task by its name; raises LookupError when there is none, Unreadable to say more."""
 
 
+Results = Generator[dict[str, Any], None, None]
+
+
 class Unreadable(ValueError):
     """The line is no input of this format."""
 
 
-def grade_lines(lines: Iterable[bytes], jobs: int = 1, resolve: Resolve | None = None) -> Iterator[dict[str, Any]]:
+def grade_lines(lines: Iterable[bytes], jobs: int = 1, resolve: Resolve | None = None) -> Results:
     """One result a non-empty line, in order, ``jobs`` at a time.
 
     A few lines are read ahead, in a thread of its own, so that a result comes as soon as it is known although the
@@ -55,6 +58,8 @@ def grade_lines(lines: Iterable[bytes], jobs: int = 1, resolve: Resolve | None =
     except BaseException:  # Ctrl-C, or nobody wants the rest: code under way could take minutes
         pool.shutdown(wait=False, cancel_futures=True)
         sandbox.break_off()
+        pool.shutdown(wait=True)
+        sandbox.renew()
         raise
     finally:
         feed.stop()

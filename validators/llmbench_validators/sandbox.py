@@ -225,10 +225,13 @@ def prepare() -> None:
 
 
 def break_off() -> None:
-    """End all grading of code that is under way in this process, at once; each such call raises SandboxFault."""
-    global _pool
-    broken, _pool = _pool, Pool()
-    broken.break_off()
+    """End all grading of code in this process, at once: each call of it raises SandboxFault, until :func:`renew`."""
+    _pool.break_off()
+
+
+def renew() -> None:
+    """Make grading possible again after :func:`break_off`, once nobody is at it any more."""
+    _renew()
 
 
 def isolation_report() -> dict[str, Any]:
