@@ -24,6 +24,7 @@ MAX_ITEMS = 2_000_000
 _SAFE_INT = 1 << 53
 _HEADER = struct.Struct("!I")
 _PIECE = 1 << 16
+_from_json = json.JSONDecoder().decode
 
 
 class NotPlain(TypeError):
@@ -179,7 +180,7 @@ def pack(message: Any) -> bytes:
 def unpack(body: bytes) -> Any:
     """The message in a frame's body. Raises Malformed."""
     try:
-        return json.loads(body)
+        return _from_json(body.decode())
     except (ValueError, RecursionError) as exc:
         raise Malformed("no JSON") from exc
 
