@@ -257,7 +257,9 @@ class Candidate:
 
     def _close(self) -> None:
         self._channel.close()
-        os.close(self._replies)
+        if self._replies >= 0:
+            os.close(self._replies)
+        self._replies = -1
 
 
 class ParentGone(BaseException):

@@ -108,7 +108,8 @@ class WarmZygote:
     def _discard(self, spare: _Spare) -> None:
         spare.channel.close()
         os.close(spare.replies)
-        self.end(self._told(spare.answer).pid, 0)
+        if pid := self._told(spare.answer).pid:
+            self.end(pid, 0)
 
     def _started(self, kind: int, ending: int, budget: Budget) -> _Spare:
         ours, theirs = socket.socketpair()

@@ -5,8 +5,8 @@ fork each page this process writes to costs a fault, so it does as little as it 
 
 ORDER: END with a process number and milliseconds of grace, or START with bytes of memory and seconds of processor
 time (and, as passed descriptors, one end of the candidate's channel and of the pipe for its replies), or both in one.
-ANSWER: the process number started, then the wait status of the ended one, whether it had to be killed, and whether
-it left no file.
+ANSWER: the process number started (0: none, because the ended one left files), then the wait status of the ended one,
+whether it had to be killed, and whether it left no file.
 """
 
 from __future__ import annotations
@@ -100,7 +100,11 @@ class _Nursery:
             if kind & END:
                 ended = self.end(pid, grace_ms / 1000)
             if kind & START:
-                started = self._start(memory_bytes, cpu_seconds, DESCRIPTORS.unpack(passed[0][2]))
+                channels = DESCRIPTORS.unpack(passed[0][2])
+                if ended[2]:  # else its files would be in the way
+                    started = self._start(memory_bytes, cpu_seconds, channels)
+                for channel in channels:
+                    os.close(channel)
             self._control.send(ANSWER.pack(started, *ended))
 
     def _start(self, memory_bytes: int, cpu_seconds: int, channels: tuple[int, int]) -> int:
@@ -113,8 +117,6 @@ class _Nursery:
         pid = kernel.fork()
         if pid == 0:
             _become_candidate(channels, control, sample, prepare)
-        for channel in channels:
-            os.close(channel)
         self._alive[pid] = sample
         return pid
 

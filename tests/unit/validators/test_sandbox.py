@@ -191,6 +191,29 @@ def test_nothing_is_left_of_one_answer_for_the_next() -> None:
     assert square(code, base_tests=[{"args": [1], "expected": [[], 1]}]).passed
 
 
+def test_files_left_behind_cost_no_process() -> None:
+    assert square(SQUARE).passed
+    before = _children(os.getpid())
+    for _ in range(3):
+        assert square("open('left', 'w').close()\n" + SQUARE).passed
+        assert square(SQUARE).passed
+
+    assert _children(os.getpid()) == before
+
+
+def test_what_was_right_before_a_call_without_end_still_counts() -> None:
+    verdict = square("def f(x):\n    while x == -1: pass\n    return x * x", timeout_s=0.3)
+
+    assert (verdict.stages["base"].passed, verdict.failure) == (2, "timeout")
+
+
+@pytest.mark.parametrize("size", [5_000, 70_000, 3_000_000])
+def test_values_larger_than_a_pipe_arrive(size: int) -> None:
+    tests = [{"args": [n], "expected": "x" * n} for n in (size, 1, size)]
+
+    assert square("def f(n):\n    return 'x' * n", base_tests=tests).passed
+
+
 def test_many_threads_grade_at_once_and_get_their_own_verdicts() -> None:
     def one(number: int) -> bool:
         verdict = square(f"def f(x):\n    return {number}", base_tests=[{"args": [0], "expected": number}])
