@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from llmbench_validators import sandbox
 
@@ -16,7 +17,6 @@ from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.scoring.warmup import start_early
 from tests.cli.conftest import Cli
 from tests.cli.support import environment
-from tests.support.processes import alive, below
 from tests.unit.validators.code_support import needs_full_isolation
 
 EXACT = {"type": "exact", "expected": "yes"}
@@ -206,13 +206,13 @@ def test_an_interrupted_command_leaves_no_process_though_code_is_running(data_di
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE) as process:
         while not list(started.rglob("here")):
             os.sched_yield()
-        family = below(process.pid)
+        family = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(2)
         _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (exit_codes.INTERRUPTED, b"")
     assert [result["id"] for result in results((tmp_path / "out.jsonl").read_text())] == [1]
     assert len(family) >= 3, "a checker, what it forks from, and the code"
-    assert [pid for pid in family if alive(pid)] == []
+    assert [member for member in family if member.is_running()] == []
     assert list(started.iterdir()) == []
 
 
