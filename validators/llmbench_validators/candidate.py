@@ -18,6 +18,9 @@ from typing import Any
 
 from llmbench_validators import arguments, wire
 
+BELL = b"!"
+"""What a candidate writes into its channel when all replies asked for are in the pipe."""
+
 reset_signal = _signal.signal
 """The call itself: the wrapper of the ``signal`` module touches many pages, each of which a fork has to copy."""
 
@@ -25,6 +28,8 @@ OUT_OF_MEMORY = 70
 """Exit status when not even the report of a MemoryError could be sent."""
 
 _MODULE = "candidate"
+_STEP = 4096  # bytes that fit into any pipe
+_bell = -1
 _MAX_TEXT = 300
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE; the module itself would weigh on every fork
 _REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EFBIG})
@@ -49,23 +54,28 @@ def rehearse() -> None:
     os.close(theirs)
 
 
-def serve(channel: int) -> None:
+def serve(channel: int, replies: int) -> None:
     """Load the code of the first request, then answer calls until the channel closes. Never returns.
 
-    ``channel`` is a descriptor. Requests come from the trusted side (``code``, ``function``, ``imports``, then and
-    later ``calls``: a list of arguments and keyword arguments); every call gets a reply of its own. With ``watched``
-    in the first request the replies tell what the calls did to their arguments, see :mod:`arguments`.
+    Both are descriptors. Requests come from the trusted side (``code``, ``function``, ``imports``, then and later
+    ``calls``: a list of arguments and keyword arguments); every call gets a reply of its own. With ``watched`` in the
+    first request the replies tell what the calls did to their arguments, see :mod:`arguments`. The replies go into a
+    pipe of their own that does not block, and BELL into the channel when there is no more to come: so the trusted
+    side is not woken by each of them, and has them all the same when the process dies in between.
     """
+    global _bell
+    _bell = channel
     try:
         request = wire.receive_trusted(channel)
-        function = _load(channel, request)
+        function = _load(replies, request)
         answer = _watched_answer if request.get("watched") else _answer
         while function is not None:
             if "times" in request:
-                _send(channel, _repeated(function, request["calls"], request["times"]))
+                _send(replies, _repeated(function, request["calls"], request["times"]))
             else:
                 for args, kwargs in request["calls"]:
-                    answer(channel, function, args, kwargs)
+                    answer(replies, function, args, kwargs)
+            os.write(channel, BELL)
             request = wire.receive_trusted(channel)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
@@ -79,10 +89,22 @@ def _send(channel: int, message: dict[str, Any]) -> None:
     if len(body) + 4 > wire.MAX_REPLY:
         body = b'{"large":true}'
     frame = len(body).to_bytes(4, "big") + body
-    sent = os.write(channel, frame)
-    while sent < len(frame):
-        frame = frame[sent:]
+    try:
         sent = os.write(channel, frame)
+    except BlockingIOError:
+        sent = 0
+    if sent < len(frame):
+        _force(channel, frame[sent:])
+
+
+def _force(channel: int, rest: bytes) -> None:
+    """Write to a pipe that is full: the reader is told before each step, and reads on while it has half a frame."""
+    os.set_blocking(channel, True)
+    for part in (rest[:_STEP], rest[_STEP:]):
+        os.write(_bell, BELL)
+        while part:
+            part = part[os.write(channel, part) :]
+    os.set_blocking(channel, False)
 
 
 def _load(channel: int, request: dict[str, Any]) -> Callable[..., Any] | None:

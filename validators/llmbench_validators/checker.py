@@ -1,7 +1,7 @@
 """The trusted process that holds tests and expected values and asks a confined process for results.
 
 One job at a time on its control socket; started by the sandbox pool, ends when that socket closes. Job and
-outcome are plain data (see :mod:`llmbench_validators.wire`):
+outcome are plain data:
 
 job: ``code``, ``function``, ``imports``, ``setup``, ``mode``, ``timeout_s``, ``memory_mb``, ``stages`` =
 list of ``{name, tests: [{args, kwargs, expected}], code: str | None, secret: bool}``; with ``reference`` (code)
@@ -23,19 +23,11 @@ import types
 from dataclasses import replace
 from typing import Any
 
-from llmbench_validators import (
-    asserts,
-    coding_speed,
-    compare,
-    foresight,
-    probe,
-    project_check,
-    show,
-    wire,
-)
+from llmbench_validators import asserts, coding_speed, compare, foresight, probe, project_check, show, wire
 from llmbench_validators.runner import Call, Runner, carry_out
-from llmbench_validators.session import CandidateFailed, ParentGone, Reply, WarmZygote
+from llmbench_validators.session import CandidateFailed, ParentGone, Reply
 from llmbench_validators.types import SandboxFault, ValidationSpecError
+from llmbench_validators.warm import WarmZygote
 
 MAX_JOB = 64 << 20
 _MAX_FINDINGS = 10
@@ -54,17 +46,18 @@ def main(descriptor: int, folder: str, mode: str = "") -> None:
         zygote = WarmZygote(folder, mode)
         report = probe.isolation(zygote, zygote.mechanisms)
     except SandboxFault as exc:
-        wire.send(control, {"fault": str(exc)})
+        wire.send(control, wire.encode({"fault": str(exc)}))
         return
-    wire.send(control, report)
+    wire.send(control, wire.encode(report))
     with contextlib.suppress(wire.Closed, OSError, ParentGone):
         _serve(control, zygote)
     zygote.stop()
 
 
 def _serve(control: socket.socket, zygote: WarmZygote) -> None:
+    mailbox = wire.Mailbox(control)
     while True:
-        job = wire.decode(wire.receive(control, MAX_JOB))
+        job = wire.load_trusted(mailbox.take(MAX_JOB))
         outcome: dict[str, Any]
         try:
             outcome = _outcome(job, zygote, control)

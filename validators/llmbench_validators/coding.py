@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -145,7 +144,7 @@ def _watched(task: CodingSpec) -> bool:
 def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[str, Any], level: str | None) -> Verdict:
     stages = {name: Stage(*counts) for name, counts in outcome["stages"].items()}
     tree = found.tree or repair.parsed(found.code)
-    nodes = syntax.nodes(tree) if tree is not None else []
+    nodes = syntax.nodes(tree) if tree is not None else None
     listed = _hardcoded(task, nodes, scoring.rates(stages))
     quality = coding_quality.measure(found.code, nodes) if nodes else {"quality": 0.0}
     marks = scoring.score(stages, listed, quality["quality"], outcome["performance"])
@@ -182,7 +181,7 @@ def _subscores(marks: scoring.Score, quality: Mapping[str, float], listed: float
     return found | {"hardcoding": round(listed, 6)}
 
 
-def _hardcoded(task: CodingSpec, nodes: Sequence[ast.AST], rates: Mapping[str, float]) -> float:
+def _hardcoded(task: CodingSpec, nodes: syntax.Nodes | None, rates: Mapping[str, float]) -> float:
     examples: list[hardcoding.Example] = [(test.args, test.expected) for test in task.base if not test.kwargs]
     examples += hardcoding.examples_in(task.test_code, task.function)
     return hardcoding.degree(nodes, examples, rates.get("base", 0.0), rates.get("random"))

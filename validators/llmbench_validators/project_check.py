@@ -14,7 +14,8 @@ from typing import Any
 
 from llmbench_validators import wire
 from llmbench_validators.runner import Runner
-from llmbench_validators.session import CandidateFailed, WarmZygote
+from llmbench_validators.session import CandidateFailed
+from llmbench_validators.warm import WarmZygote
 
 _MAX_REPLIES_BYTES = 3 << 20
 _TOO_LARGE = ["output_limit", "returned a value that is too large or too deep", None]

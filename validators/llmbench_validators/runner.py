@@ -110,7 +110,7 @@ class Runner:
         """End the process; the next call starts another."""
         candidate, self._candidate = self._candidate, None
         if candidate is not None:
-            candidate.end()
+            candidate.leave()
 
 
 def carry_out(value: Any, reply: Reply) -> None:

@@ -6,18 +6,16 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from llmbench_validators import folders, launch, show, wire, zygote
+from llmbench_validators import candidate, show, wire
 from llmbench_validators.types import SandboxFault
 
-_START_S = 60.0
 _SEND_S = 10.0
+_MAX_RINGS = 4096
 _DEATH_GRACE_S = 1.0
 _STRETCH = 4.0
 """A stage may take this many times its limit in wall time when the machine, not the candidate, is the cause."""
@@ -52,6 +50,10 @@ class Reply:
     changes: Any = None
 
 
+Budget = tuple[int, int]
+"""Of one candidate: bytes of memory and seconds of processor time."""
+
+
 class Ended(NamedTuple):
     """The wait status of a candidate, whether it had to be killed, and whether it left no file."""
 
@@ -60,18 +62,30 @@ class Ended(NamedTuple):
     clean: bool
 
 
+class Started(NamedTuple):
+    """A new candidate: the channel it serves, the end of the pipe its replies come from, and its process number.
+
+    The last is a function, for it may have to be waited for. The descriptor is the receiver's to close.
+    """
+
+    channel: socket.socket
+    replies: int
+    pid: Callable[[], int]
+
+
 class Zygote(Protocol):
     """What a session needs of the process that forks candidates."""
 
-    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
-        """Fork a candidate that serves the channel ``passed``; the result waits for its process number.
-
-        ``budget`` is in bytes of memory and seconds of processor time.
-        """
+    def start(self, budget: Budget) -> Started:
+        """A new candidate."""
         ...
 
     def end(self, pid: int, grace_s: float) -> Ended:
         """Make sure the candidate is gone; it may end by itself within ``grace_s``."""
+        ...
+
+    def leave(self, pid: int, budget: Budget) -> None:
+        """As :meth:`end`, when nobody needs to know how; ``budget`` is what the next one will likely have."""
         ...
 
     def clean(self) -> None:
@@ -79,102 +93,21 @@ class Zygote(Protocol):
         ...
 
 
-class WarmZygote:
-    """A running zygote process whose candidates write below ``folder``, an empty one.
-
-    ``mode`` is passed on to it. Raises SandboxFault when it does not answer.
-    """
-
-    def __init__(self, folder: str, mode: str = "") -> None:
-        self._folder = folder
-        try:
-            self._process, self._control = launch.start("llmbench_validators.zygote", self._folder, mode)
-        except OSError as exc:
-            raise SandboxFault(f"the sandbox process could not be started: {exc}") from exc
-        self._control.settimeout(_START_S)
-        self._pids: list[int] = []
-        self._starts = 0
-        self.mechanisms = self._described()
-
-    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
-        """See :class:`Zygote`. Raises SandboxFault when the process is gone; the result does so too."""
-        descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed.fileno().to_bytes(4, sys.byteorder))]
-        self._send(zygote.ORDER.pack(zygote.START, *budget), descriptor)
-        self._starts += 1
-        number = self._starts
-        return lambda: self._pid(number)
-
-    def _pid(self, number: int) -> int:
-        """The process number of the candidate that was started as the ``number``-th; they are told in order."""
-        while len(self._pids) < number:
-            self._pids.append(self._answer()[0])
-        return self._pids[number - 1]
-
-    def end(self, pid: int, grace_s: float) -> Ended:
-        """See :class:`Zygote`. Raises SandboxFault when the process is gone."""
-        self._send(zygote.ORDER.pack(zygote.END, pid, int(grace_s * 1000)), [])
-        if self._starts:
-            self._pid(self._starts)
-        status, killed, clean = self._answer()
-        return Ended(status, bool(killed), bool(clean))
-
-    def _send(self, order: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
-        try:
-            self._control.sendmsg([order], ancillary)
-        except OSError as exc:
-            raise SandboxFault(f"the sandbox process is gone: {exc}") from exc
-
-    def _answer(self) -> tuple[int, int, int]:
-        try:
-            data = self._control.recv(zygote.ANSWER.size, socket.MSG_WAITALL)
-        except OSError as exc:
-            raise SandboxFault(f"the sandbox process does not answer: {exc}") from exc
-        if len(data) != zygote.ANSWER.size:
-            raise SandboxFault("the sandbox process has ended")
-        pid_or_status, killed, clean = zygote.ANSWER.unpack(data)
-        return pid_or_status, killed, clean
-
-    def _described(self) -> dict[str, Any]:
-        try:
-            reply = wire.receive(self._control, 1 << 16)
-        except (OSError, EOFError, ValueError) as exc:
-            raise SandboxFault(f"the sandbox process does not answer: {exc}") from exc
-        return dict(reply)
-
-    def clean(self) -> None:
-        """Remove what a candidate left. Raises SandboxFault when something resists."""
-        with os.scandir(self._folder) as entries:
-            left = [entry.path for entry in entries]
-        for path in left:
-            folders.remove(path)
-        if os.listdir(self._folder):
-            raise SandboxFault(f"files of a candidate cannot be removed from {self._folder}")
-
-    def stop(self) -> None:
-        """Close the channel, which ends the process; kill it when it lingers."""
-        self._control.close()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        folders.remove(self._folder)
-
-
 class Candidate:
-    """One candidate process. ``budget``: see :class:`Zygote`.
+    """One candidate process.
 
     ``parent`` is watched too, so that nothing outlives the process we work for.
     """
 
-    def __init__(self, zygote: Zygote, budget: tuple[int, int], parent: socket.socket | None = None) -> None:
+    def __init__(self, zygote: Zygote, budget: Budget, parent: socket.socket | None = None) -> None:
         self._zygote = zygote
+        self._budget = budget
         self._parent = parent
-        self._channel, theirs = socket.socketpair()
+        self._channel, self._replies, self.pid = zygote.start(budget)
         self._channel.setblocking(False)
-        self._inbox = wire.Inbox(self._channel)
-        with theirs:
-            self.pid = zygote.start(budget, theirs)
+        self._inbox = wire.Inbox(self._replies)
+        self._watched = _watch(self._channel, parent)
+        self._silent = False
         self._ended: Ended | None = None
         self.owes = 0
         """Replies still to come."""
@@ -228,19 +161,27 @@ class Candidate:
         return _raised(reply)
 
     def _send(self, request: dict[str, Any]) -> None:
+        frame = wire.pack_trusted(request)
         try:
-            self._channel.settimeout(_SEND_S)
-            self._channel.sendall(wire.pack_trusted(request))
-            self._channel.setblocking(False)
+            sent = self._channel.send(frame)
+            if sent < len(frame):
+                self._send_slowly(frame[sent:])
         except TimeoutError:
             self.end()
             raise CandidateFailed("timeout", "did not read its arguments in time") from None
         except OSError:
             raise self._death() from None
 
+    def _send_slowly(self, rest: bytes) -> None:
+        self._channel.settimeout(_SEND_S)
+        self._channel.sendall(rest)
+        self._channel.setblocking(False)
+
     def _receive(self) -> dict[str, Any]:
         try:
-            reply = self._inbox.take(wire.MAX_REPLY, self._wait)
+            while (body := self._inbox.take(wire.MAX_REPLY)) is None:
+                self._wait()
+            reply = wire.unpack(body)
         except (wire.Closed, OSError):
             raise self._death() from None
         except (wire.TooLarge, wire.Malformed):
@@ -255,20 +196,35 @@ class Candidate:
         return CandidateFailed("cheating", "wrote to the result channel")
 
     def _wait(self) -> None:
-        """Until the candidate has something to read. Raises CandidateFailed when its time is over."""
-        watched: list[socket.socket] = [self._channel, *([self._parent] if self._parent else [])]
+        """Until there are more replies. Raises CandidateFailed when its time is over, wire.Closed after the last."""
         clock = self._clock
         assert clock is not None, "limit() starts the clock"
-        while True:
+        while not self._silent:
             left = clock.left()
             if left <= 0:
+                if self._inbox.read():  # of calls before the one that takes too long
+                    return
                 self.end()
                 raise CandidateFailed("timeout", f"ran longer than {clock.seconds:g} s")
-            ready, _, _ = select.select(watched, [], [], left)
-            if self._parent in ready:
-                raise ParentGone
-            if ready:
+            if self._heard(left) and self._inbox.read():
                 return
+        if not self._inbox.read():
+            raise wire.Closed("the candidate has ended")
+
+    def _heard(self, seconds: float) -> bool:
+        """Wait for a sign that there are replies to read."""
+        self._watched.register(self._replies, select.POLLIN if self._inbox.partial else 0)
+        ready = dict(self._watched.poll(seconds * 1000 + 1))
+        if self._parent is not None and self._parent.fileno() in ready:
+            raise ParentGone
+        if ready.get(self._replies, 0) & ~select.POLLIN:
+            self._silent = True
+        if self._channel.fileno() in ready:
+            rung = self._channel.recv(_MAX_RINGS)
+            if rung.strip(candidate.BELL):
+                raise wire.Malformed("not a bell")
+            self._silent = self._silent or not rung
+        return bool(ready)
 
     def _death(self) -> CandidateFailed:
         status, killed, _ = self.end(_DEATH_GRACE_S)
@@ -289,15 +245,36 @@ class Candidate:
     def end(self, grace_s: float = 0.0) -> Ended:
         """Make sure the process is gone; safe to call twice."""
         if self._ended is None:
-            self._channel.close()
+            self._close()
             self._ended = self._zygote.end(self.pid(), grace_s)
             if not self._ended.clean:
                 self._zygote.clean()
         return self._ended
 
+    def leave(self) -> None:
+        """As :meth:`end`, without waiting for it."""
+        if self._ended is None:
+            self._close()
+            self._ended = Ended(0, killed=True, clean=True)
+            self._zygote.leave(self.pid(), self._budget)
+
+    def _close(self) -> None:
+        self._channel.close()
+        if self._replies >= 0:
+            os.close(self._replies)
+        self._replies = -1
+
 
 class ParentGone(BaseException):
     """The process we grade for has closed its end; there is nobody left to answer."""
+
+
+def _watch(channel: socket.socket, parent: socket.socket | None) -> select.poll:
+    watched = select.poll()
+    watched.register(channel, select.POLLIN)
+    if parent is not None:
+        watched.register(parent, select.POLLIN)
+    return watched
 
 
 class Clock:
