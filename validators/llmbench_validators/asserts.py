@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from llmbench_validators import show, wire
+from llmbench_validators import show, trees, wire
 from llmbench_validators.runner import carry_out
 from llmbench_validators.session import CandidateFailed, Reply
 from llmbench_validators.types import ValidationSpecError
@@ -239,7 +239,7 @@ def _body(test_code: str) -> tuple[list[ast.stmt], tuple[str, ...]]:
 
 def _parsed(test_code: str) -> list[ast.stmt]:
     try:
-        return ast.parse(test_code, _FILE).body
+        return trees.tree(test_code, _FILE).body
     except (SyntaxError, ValueError, RecursionError) as exc:
         raise ValidationSpecError(f"test_code is no Python: {exc}") from exc
 
