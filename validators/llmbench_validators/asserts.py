@@ -18,7 +18,7 @@ from typing import Any
 from llmbench_validators import show, trees, wire
 from llmbench_validators.runner import carry_out
 from llmbench_validators.session import CandidateFailed, Reply
-from llmbench_validators.types import ValidationSpecError
+from llmbench_validators.types import SandboxFault, ValidationSpecError
 
 _FILE = "<tests>"
 _CHECK = "check"
@@ -57,6 +57,8 @@ class Proxy:
         self._call = call
         self._last: tuple[Any, Any, Reply] | None = None  # the arguments encoded, as they were before the call
         self.fault: Failure | None = None
+        self.broken: SandboxFault | None = None
+        """What ended the sandbox in the middle of a call, which no test may take for the candidate's doing."""
 
     def forget(self) -> None:
         """Start a new statement."""
@@ -96,6 +98,9 @@ class Proxy:
             return reply
         except CandidateFailed as exc:
             raise self._stopped(Failure(exc.word, exc.text, fatal=True)) from None
+        except SandboxFault as exc:
+            self.broken = exc
+            raise _Stop from None
 
     def _stopped(self, failure: Failure) -> _Stop:
         self.fault = self.fault or failure
@@ -121,7 +126,7 @@ def count(test_code: str, function: str) -> int:
 def run(test_code: str, setup_code: str, function: str, proxy: Proxy, *, is_async: bool) -> list[Failure | None]:
     """Run every test in order; one entry a test, None when it passed.
 
-    Raises ValidationSpecError when the tests themselves are at fault.
+    Raises ValidationSpecError when the tests themselves are at fault, SandboxFault when the sandbox failed.
     """
     steps = _steps(test_code, function)
     module = sys.modules["tests"] = types.ModuleType("tests")  # dataclasses look for theirs there
@@ -158,6 +163,13 @@ def _awaitable(proxy: Proxy) -> Callable[..., Any]:
 
 def _run_step(step: _Step, names: dict[str, Any], proxy: Proxy) -> Failure | None:
     proxy.forget()
+    failure = _tried(step, names, proxy)
+    if proxy.broken is not None:
+        raise proxy.broken
+    return failure
+
+
+def _tried(step: _Step, names: dict[str, Any], proxy: Proxy) -> Failure | None:
     try:
         exec(step.code, names)  # noqa: S102 - the task's own code
     except _Stop:

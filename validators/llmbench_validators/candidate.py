@@ -18,8 +18,11 @@ from typing import Any
 
 from llmbench_validators import arguments, wire
 
-BELL = b"!"
-"""What a candidate writes into its channel when all replies asked for are in the pipe."""
+BELL, ROOM = b"!", b"."
+"""What a candidate writes into its channel: once when all replies asked for are in the pipe, and before it writes to
+a pipe that is full, which happens at most MOST_CALLS times a reply."""
+
+MOST_CALLS = 2
 
 reset_signal = _signal.signal
 """The call itself: the wrapper of the ``signal`` module touches many pages, each of which a fork has to copy."""
@@ -101,7 +104,7 @@ def _force(channel: int, rest: bytes) -> None:
     """Write to a pipe that is full: the reader is told before each step, and reads on while it has half a frame."""
     os.set_blocking(channel, True)
     for part in (rest[:_STEP], rest[_STEP:]):
-        os.write(_bell, BELL)
+        os.write(_bell, ROOM)
         while part:
             part = part[os.write(channel, part) :]
     os.set_blocking(channel, False)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from llmbench_validators import (
+    clock,
     coding_quality,
     coding_spec,
     extraction,
@@ -28,7 +29,6 @@ VERSION = "3"
 NAME = "coding"
 
 _LOAD_STAGES = 1
-_STRETCH = 4.0
 _OVERHEAD_S = 60.0
 _EXPLAINED = {
     "empty": "the answer is empty",
@@ -66,7 +66,7 @@ def _passes(task: CodingSpec, code: str) -> bool:
 def _run(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> tuple[dict[str, Any], str | None]:
     if not stages:
         return {"stages": {}, "failure": None, "findings": [], "performance": None}, None
-    seconds = (len(stages) + _LOAD_STAGES) * task.timeout_s * _STRETCH + _OVERHEAD_S
+    seconds = (len(stages) + _LOAD_STAGES) * task.timeout_s * clock.STRETCH + _OVERHEAD_S
     return sandbox.run(_job(task, code, stages), seconds)
 
 

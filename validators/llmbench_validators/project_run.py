@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from llmbench_validators import child_code, project_tests, sandbox, show
+from llmbench_validators import child_code, clock, project_tests, sandbox, show
 
 TRUST = "trust: weak (the tests ran in the same process as the answer)"
-_STRETCH, _START_S, _OVERHEAD_S = 4.0, 2.0 + 4.0 * child_code.LOAD_S, 60.0
+_START_S, _OVERHEAD_S = 2.0 + clock.STRETCH * child_code.LOAD_S, 60.0
 WORDS = frozenset(
     {
         *("wrong_answer", "runtime_error", "timeout", "memory_limit", "cheating", "blocked", "output_limit"),
@@ -98,7 +98,7 @@ def _batch(works: Sequence[Work], limits: Limits) -> tuple[list[Reply], str]:
         "load_s": child_code.LOAD_S,
         "replies": [[[_request(work, nonce)], {}] for work, nonce in zip(works, nonces, strict=True)],
     }
-    seconds = len(works) * (limits.timeout_s * _STRETCH + _START_S) + _OVERHEAD_S
+    seconds = len(works) * (limits.timeout_s * clock.STRETCH + _START_S) + _OVERHEAD_S
     outcome, level = sandbox.run(job, seconds)
     return [read_reply(raw, nonce) for raw, nonce in zip(outcome["replies"], nonces, strict=True)], level
 

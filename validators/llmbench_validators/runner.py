@@ -66,7 +66,8 @@ class Runner:
 
     def _started(self) -> Candidate:
         job = self._job
-        candidate = Candidate(self._zygote, (job["memory_mb"] << 20, self._cpu_seconds), self._parent)
+        budget = job["memory_mb"] << 20, self._cpu_seconds
+        candidate = Candidate(self._zygote, budget, self._parent, again=bool(job.get("careful")))
         candidate.limit(max(job["timeout_s"], job.get("load_s", 0.0)))
         imports = [code for line in job["imports"] if (code := _compiled_import(line)) is not None]
         program = {

@@ -6,19 +6,16 @@ import os
 import select
 import signal
 import socket
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from llmbench_validators import candidate, show, wire
+from llmbench_validators import candidate, clock, show, wire
+from llmbench_validators.clock import Clock
 from llmbench_validators.types import SandboxFault
 
-_SEND_S = 10.0
 _MAX_RINGS = 4096
-_DEATH_GRACE_S = 1.0
-_STRETCH = 4.0
-"""A stage may take this many times its limit in wall time when the machine, not the candidate, is the cause."""
+_DEATH_GRACE_S, _DYING_S = 1.0, 60.0
 _CONFINEMENT_FAILED, _OUT_OF_MEMORY = 71, 70
 _CALL_WORDS = frozenset({"runtime_error", "blocked", "memory_limit"})
 _LOAD_WORDS = _CALL_WORDS | {"syntax_error", "import_error", "missing_function"}
@@ -96,19 +93,24 @@ class Zygote(Protocol):
 class Candidate:
     """One candidate process.
 
-    ``parent`` is watched too, so that nothing outlives the process we work for.
+    ``parent`` is watched too, so that nothing outlives the process we work for. ``again`` says that the code was
+    tried before: what looked like somebody else's doing then is its own.
     """
 
-    def __init__(self, zygote: Zygote, budget: Budget, parent: socket.socket | None = None) -> None:
+    def __init__(
+        self, zygote: Zygote, budget: Budget, parent: socket.socket | None = None, *, again: bool = False
+    ) -> None:
         self._zygote = zygote
         self._budget = budget
         self._parent = parent
+        self._again = again
         self._channel, self._replies, self.pid = zygote.start(budget)
         self._channel.setblocking(False)
         self._inbox = wire.Inbox(self._replies)
         self._watched = _watch(self._channel, parent)
         self._silent = False
         self._ended: Ended | None = None
+        self._bells = self._calls_for_room = 0  # still to be expected
         self.owes = 0
         """Replies still to come."""
         self.is_async = False
@@ -125,7 +127,7 @@ class Candidate:
         program: ``code`` (text or compiled), ``function``, ``imports`` (compiled), ``watched``. Returns once the
         code is loaded. Raises CandidateFailed.
         """
-        self._send({**program, "calls": calls})
+        self._ask({**program, "calls": calls}, len(calls) + 1)
         self.owes = len(calls)
         reply = self._receive()
         if "failed" in reply:
@@ -140,8 +142,8 @@ class Candidate:
 
         With ``times`` they are made that often, and there is one reply to all of them: the first failure, or none.
         """
-        self._send({"calls": calls, "times": times} if times else {"calls": calls})
         self.owes = 1 if times else len(calls)
+        self._ask({"calls": calls, "times": times} if times else {"calls": calls}, self.owes)
 
     def reply(self) -> Reply:
         """What the next call came to. Raises CandidateFailed when the process did not survive it."""
@@ -160,22 +162,43 @@ class Candidate:
             raise self._forged()
         return _raised(reply)
 
-    def _send(self, request: dict[str, Any]) -> None:
-        frame = wire.pack_trusted(request)
+    def _ask(self, request: dict[str, Any], replies: int) -> None:
+        if self._inbox.partial:  # more than was asked for
+            raise self._forged()
+        self._bells += 1
+        self._calls_for_room += candidate.MOST_CALLS * replies
+        self._send(wire.pack_trusted(request))
+
+    def _send(self, frame: bytes) -> None:
         try:
             sent = self._channel.send(frame)
-            if sent < len(frame):
-                self._send_slowly(frame[sent:])
-        except TimeoutError:
-            self.end()
-            raise CandidateFailed("timeout", "did not read its arguments in time") from None
+        except BlockingIOError:
+            sent = 0
         except OSError:
             raise self._death() from None
+        if sent < len(frame):
+            self._send_slowly(memoryview(frame)[sent:])
 
-    def _send_slowly(self, rest: bytes) -> None:
-        self._channel.settimeout(_SEND_S)
-        self._channel.sendall(rest)
-        self._channel.setblocking(False)
+    def _send_slowly(self, rest: memoryview) -> None:
+        clock = self._running()
+        room = select.poll()
+        room.register(self._channel, select.POLLOUT)
+        while rest:
+            if clock.over():
+                self.end()
+                raise CandidateFailed("timeout", "did not read its arguments in time")
+            room.poll(clock.patience() * 1000 + 1)
+            try:
+                rest = rest[self._channel.send(rest) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise self._death() from None
+
+    def _running(self) -> Clock:
+        assert self._clock is not None, "limit() starts the clock"
+        self._clock.resume()
+        return self._clock
 
     def _receive(self) -> dict[str, Any]:
         try:
@@ -196,20 +219,24 @@ class Candidate:
         return CandidateFailed("cheating", "wrote to the result channel")
 
     def _wait(self) -> None:
-        """Until there are more replies. Raises CandidateFailed when its time is over, wire.Closed after the last."""
-        clock = self._clock
-        assert clock is not None, "limit() starts the clock"
+        """Until there are more replies. Raises CandidateFailed when its time is over, wire.Closed after the last.
+
+        Raises wire.Malformed when it says that it is done and is not, or rings without need.
+        """
+        clock = self._running()
         while not self._silent:
-            left = clock.left()
-            if left <= 0:
-                if self._inbox.read():  # of calls before the one that takes too long
+            if clock.over():
+                if self._inbox.read() and self._inbox.complete:  # of calls before the one that takes too long
                     return
                 self.end()
                 raise CandidateFailed("timeout", f"ran longer than {clock.seconds:g} s")
-            if self._heard(left) and self._inbox.read():
+            if not self._bells:
+                break
+            if self._heard(clock.patience()) and self._inbox.read():
+                clock.pause()
                 return
         if not self._inbox.read():
-            raise wire.Closed("the candidate has ended")
+            raise wire.Closed("the candidate has ended") if self._silent else wire.Malformed("fewer replies than calls")
 
     def _heard(self, seconds: float) -> bool:
         """Wait for a sign that there are replies to read."""
@@ -220,20 +247,26 @@ class Candidate:
         if ready.get(self._replies, 0) & ~select.POLLIN:
             self._silent = True
         if self._channel.fileno() in ready:
-            rung = self._channel.recv(_MAX_RINGS)
-            if rung.strip(candidate.BELL):
-                raise wire.Malformed("not a bell")
-            self._silent = self._silent or not rung
+            self._listen()
         return bool(ready)
 
+    def _listen(self) -> None:
+        rung = self._channel.recv(_MAX_RINGS)
+        self._silent = self._silent or not rung
+        bells, rooms = rung.count(candidate.BELL), rung.count(candidate.ROOM)
+        self._bells -= bells
+        self._calls_for_room -= rooms
+        if bells + rooms < len(rung) or self._bells < 0 or self._calls_for_room < 0:
+            raise wire.Malformed("no bell of ours")
+
     def _death(self) -> CandidateFailed:
-        status, killed, _ = self.end(_DEATH_GRACE_S)
+        pid = self.pid()
+        used = clock.processor_time(pid)
+        status, killed, _ = self.end(_DYING_S if clock.is_leaving(pid) else _DEATH_GRACE_S)
         if killed:
             return CandidateFailed("cheating", "closed the result channel")
         if os.WIFSIGNALED(status):
-            number = os.WTERMSIG(status)
-            word = _SIGNAL_WORDS.get(signal.Signals(number), "runtime_error")
-            return CandidateFailed(word, f"the process died of {signal.Signals(number).name}")
+            return self._signalled(signal.Signals(os.WTERMSIG(status)), used)
         code = os.WEXITSTATUS(status)
         if code == _CONFINEMENT_FAILED:
             raise SandboxFault("the sandbox could not confine a process; see the isolation report")
@@ -241,6 +274,15 @@ class Candidate:
             return CandidateFailed("memory_limit", "ran out of memory")
         word = "cheating" if code == 0 else "runtime_error"
         return CandidateFailed(word, f"ended the process with status {code} instead of returning")
+
+    def _signalled(self, number: signal.Signals, used: float) -> CandidateFailed:
+        word = _SIGNAL_WORDS.get(number, "runtime_error")
+        if number == signal.SIGKILL:
+            if used >= self._budget[1]:
+                word = "timeout"
+            elif not self._again:  # by itself, for want of memory, or by somebody: the second time will tell
+                raise SandboxFault("a process of the sandbox was killed")
+        return CandidateFailed(word, f"the process died of {number.name}")
 
     def end(self, grace_s: float = 0.0) -> Ended:
         """Make sure the process is gone; safe to call twice."""
@@ -275,38 +317,6 @@ def _watch(channel: socket.socket, parent: socket.socket | None) -> select.poll:
     if parent is not None:
         watched.register(parent, select.POLLIN)
     return watched
-
-
-class Clock:
-    """Time left of a stage, in seconds, not counting what the process spent waiting for a processor.
-
-    So a busy machine does not turn a right answer into a timeout, while sleeping and looping both count.
-    Waiting is field 2 of /proc/PID/schedstat (nanoseconds, Documentation/scheduler/sched-stats.rst).
-    """
-
-    def __init__(self, pid: Callable[[], int], seconds: float, *, fresh: bool) -> None:
-        self.seconds = seconds
-        self._pid = pid
-        self._start = time.monotonic()
-        self._waited = 0.0 if fresh else _run_queue_wait(pid())  # a new process has hardly waited yet
-
-    def left(self) -> float:
-        """Seconds until the stage is over; 0 or less when it is."""
-        elapsed = time.monotonic() - self._start
-        if elapsed < self.seconds:
-            return self.seconds - elapsed
-        if elapsed >= self.seconds * _STRETCH:
-            return 0.0
-        starved = _run_queue_wait(self._pid()) - self._waited
-        return self.seconds - (elapsed - starved)
-
-
-def _run_queue_wait(pid: int) -> float:
-    try:
-        with open(f"/proc/{pid}/schedstat", encoding="ascii") as table:
-            return int(table.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
 
 
 def _raised(reply: dict[str, Any]) -> Reply:

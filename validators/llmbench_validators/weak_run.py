@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from llmbench_validators import asserts, child_code, multifile_tamper, project_run, project_tests, sandbox, show
+from llmbench_validators import asserts, child_code, clock, multifile_tamper, project_run, project_tests, sandbox, show
 from llmbench_validators import tests_syntax as reading
 from llmbench_validators.coding_spec import CodingSpec
 from llmbench_validators.types import Stage
@@ -20,7 +20,7 @@ TRUST = project_run.TRUST
 """The finding that marks the verdict."""
 
 _CHILD_MODULES = ("project_guard", "project_child", "weak_child")
-_STRETCH, _OVERHEAD_S = 4.0, 60.0
+_OVERHEAD_S = 60.0
 _MAX_FINDINGS = 10
 
 
@@ -56,7 +56,7 @@ def run(task: CodingSpec, code: str) -> Weak:
         "load_s": child_code.LOAD_S,
         "replies": [[[_request(task, code, nonce)], {}]],
     }
-    outcome, level = sandbox.run(job, (task.timeout_s + child_code.LOAD_S) * _STRETCH + _OVERHEAD_S)
+    outcome, level = sandbox.run(job, (task.timeout_s + child_code.LOAD_S) * clock.STRETCH + _OVERHEAD_S)
     reply = project_run.read_reply(outcome["replies"][0], nonce)
     if reply.word is not None:
         return Weak(Stage(0, total), reply.word, (_line(1, total, reply.text or reply.word),), level)

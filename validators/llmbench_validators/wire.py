@@ -23,7 +23,7 @@ MAX_DEPTH = 80
 MAX_ITEMS = 2_000_000
 _SAFE_INT = 1 << 53
 _HEADER = struct.Struct("!I")
-_PIECE = 1 << 16
+_PIECE, _MOST_PIECES = 1 << 16, 16
 _from_json = json.JSONDecoder().decode
 
 
@@ -286,6 +286,12 @@ class Inbox:
         """Whether the beginning of a frame is here."""
         return bool(self._held)
 
+    @property
+    def complete(self) -> bool:
+        """Whether a whole frame is here."""
+        held = len(self._held)
+        return held >= _HEADER.size and held >= _HEADER.size + int(_HEADER.unpack_from(self._held)[0])
+
     def take(self, limit: int) -> bytes | None:
         """The body of the next frame, of at most ``limit`` bytes; None when it is not here. Raises TooLarge."""
         if len(self._held) < _HEADER.size:
@@ -301,12 +307,13 @@ class Inbox:
         return body
 
     def read(self) -> bool:
-        """Read what there is; whether it was anything."""
+        """Read what there is, or a good part of it; whether it was anything."""
         found = False
         with contextlib.suppress(BlockingIOError):
-            while part := os.read(self._descriptor, _PIECE):
+            for _ in range(_MOST_PIECES):  # the other end may write as fast as we read
+                part = os.read(self._descriptor, _PIECE)
                 self._held += part
-                found = True
+                found = found or bool(part)
                 if len(part) < _PIECE:
                     break
         return found

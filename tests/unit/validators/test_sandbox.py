@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llmbench_validators import probe, registry, sandbox, wire
-from llmbench_validators.session import Ended, Started
+from llmbench_validators import asserts, probe, registry, sandbox, wire
+from llmbench_validators.session import Ended, Reply, Started
 from llmbench_validators.types import SandboxFault
 
 from .code_support import needs_full_isolation, square
@@ -229,6 +229,33 @@ def test_a_killed_sandbox_process_is_replaced_and_never_becomes_a_verdict() -> N
         os.kill(process, signal.SIGKILL)
 
     assert square(SQUARE).passed
+
+
+def test_a_process_killed_by_somebody_is_replaced_and_never_becomes_a_verdict() -> None:
+    assert square(SQUARE).passed
+    started_ahead = [
+        pid for checker in _children(os.getpid()) for zygote in _children(checker) for pid in _children(zygote)
+    ]
+    assert started_ahead
+    for process in started_ahead:
+        os.kill(process, signal.SIGKILL)
+
+    assert square(SQUARE).passed
+
+
+def test_a_process_that_kills_itself_again_and_again_has_its_verdict() -> None:
+    verdict = square("import os\ndef f(x): os.kill(os.getpid(), 9)")
+
+    assert (verdict.failure, square(SQUARE).passed) == ("memory_limit", True)
+
+
+def test_a_sandbox_that_fails_in_the_middle_of_a_test_is_not_the_candidates_failure() -> None:
+    def broken(_args: object, _kwargs: object) -> Reply:
+        raise SandboxFault("gone")
+
+    for tests in ("assert candidate(1) == 1", "try:\n    candidate(1)\nexcept BaseException:\n    pass"):
+        with pytest.raises(SandboxFault, match="gone"):
+            asserts.run(tests, "", "f", asserts.Proxy("f", broken), is_async=False)
 
 
 def test_the_isolation_report_names_what_was_tried() -> None:

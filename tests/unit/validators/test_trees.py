@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from llmbench_validators import extraction, trees
 
-CODE = "def f(x):\n" + "".join(f"    a{n} = [x, ({n}, {n}.5), {{'k': x + {n}}}]\n" for n in range(60)) + "    return x\n"
+CODE = (
+    "def f(x):\n" + "".join(f"    a{n} = [x, ({n}, {n}.5), {{'k': x + {n}}}]\n" for n in range(60)) + "    return x\n"
+)
 
 
 class Intruder:
