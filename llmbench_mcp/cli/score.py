@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TextIO
 
@@ -41,8 +41,9 @@ def score(
     except UsageError:
         source.close()
         raise
-    with sink as target:
-        clean = _write(_counted(scoring.score(source.readline, jobs or os.cpu_count() or 1)), target)
+    # Closed also when Ctrl-C comes between two results: then the grading of the next ones is ended.
+    with sink as target, closing(scoring.score(source.readline, jobs or os.cpu_count() or 1)) as results:
+        clean = _write(_counted(results), target)
     source.close()  # only now: closing waits for a read under way, which must not hold up Ctrl-C
     return exit_codes.OK if clean else exit_codes.FAILED
 

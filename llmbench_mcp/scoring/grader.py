@@ -103,22 +103,13 @@ class _Work:
 
         require_isolation(self._min_isolation)
         try:
-            verdict = grade(self._task.validation, self._answer())
+            return _grade(grade(self._task.validation, self._answer()))
         except ValidationSpecError as error:
             raise InputError(f"Task {self._task.id}: {error}", "Mend the task's VALIDATION block.") from error
         except SandboxFault as error:
             raise ValidatorFault(f"The sandbox failed: {error}", "See llmbench-mcp doctor.") from error
         except Exception as error:  # a plug-in: whatever it raises is its fault, not the model's
             raise ValidatorFault(f"The validator failed: {type(error).__name__}: {error}") from error
-        facts: dict[str, Any] = {name: getattr(verdict, name) for name in _COPIED}
-        stages: Mapping[str, Any] = verdict.stages
-        return Grade(
-            **facts,
-            validator_version=verdict.version,
-            findings=tuple(verdict.findings),
-            stages={name: (stage.passed, stage.total) for name, stage in stages.items()},
-            subscores=dict(verdict.subscores),
-        )
 
     def _answer(self) -> Any:
         from llmbench_validators.types import Completion as Answer
@@ -126,6 +117,18 @@ class _Work:
         done = self._completion
         calls = tuple(asdict(call) for call in done.tool_calls)
         return Answer(done.text, calls, done.finish_reason, self._task.prompt)
+
+
+def _grade(verdict: Any) -> Grade:
+    facts: dict[str, Any] = {name: getattr(verdict, name) for name in _COPIED}
+    stages: Mapping[str, Any] = verdict.stages
+    return Grade(
+        **facts,
+        validator_version=verdict.version,
+        findings=tuple(verdict.findings),
+        stages={name: (stage.passed, stage.total) for name, stage in stages.items()},
+        subscores=dict(verdict.subscores),
+    )
 
 
 _COPIED = ("passed", "score", "confidence", "failure", "validator", "extractor", "isolation")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 from llmbench_mcp.domain.errors import InputError
@@ -11,7 +11,7 @@ from llmbench_mcp.domain.task import Task
 
 def grade_stream(
     lines: Iterable[bytes], jobs: int, find: Callable[[str], Task], min_isolation: str
-) -> Iterator[dict[str, Any]]:
+) -> Generator[dict[str, Any], None, None]:
     """One result a non-empty line, in order: a verdict, or ``{"id", "error": "line N: …"}``.
 
     ``find`` gives the task a line names, or raises InputError, which becomes that line's error.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from llmbench_mcp.config import Settings
@@ -17,7 +17,7 @@ class Scoring:
         self._settings = settings
         self._find: Callable[[str], Task] | None = None
 
-    def score(self, read: Callable[[int], bytes], jobs: int) -> Iterator[dict[str, Any]]:
+    def score(self, read: Callable[[int], bytes], jobs: int) -> Generator[dict[str, Any], None, None]:
         """Grade the lines a file's ``readline`` gives, ``jobs`` at a time; see ``grade_stream``."""
         return grade_stream(bounded_lines(read), jobs, self._task, self._settings.min_isolation)
 

@@ -40,7 +40,7 @@ TRACE = "; ".join(
 
 
 class Blabbing(FakeServer):
-    """Lists its model, and one that is named after the key; what it is asked it refuses or repeats, with all it was told, the key above all."""
+    """Lists its model, and one named after the key; what it is asked it refuses or repeats, with all it was told."""
 
     def __init__(self) -> None:
         super().__init__(["m", f"m-{KEY}"])

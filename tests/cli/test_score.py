@@ -9,11 +9,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from llmbench_validators import sandbox
 
 from llmbench_mcp.cli import exit_codes
+from llmbench_mcp.scoring.warmup import start_early
 from tests.cli.conftest import Cli
 from tests.cli.support import environment
+from tests.unit.validators.code_support import needs_full_isolation
 
 EXACT = {"type": "exact", "expected": "yes"}
 OWN_TASK = """\
@@ -185,3 +189,42 @@ def test_an_interrupted_command_ends_quietly_though_its_input_is_open(data_dir: 
     os.close(leader)
     assert process.returncode == exit_codes.INTERRUPTED
     assert said == b""
+
+
+ENDLESS = {"type": "coding", "function_name": "f", "base_tests": [{"args": [1], "expected": 1}], "timeout_s": 300}
+
+
+@needs_full_isolation
+def test_an_interrupted_command_leaves_no_process_though_code_is_running(data_dir: Path, tmp_path: Path) -> None:
+    started = tmp_path / "tmp"
+    started.mkdir()
+    given = tmp_path / "in.jsonl"
+    loop = "def f(x):\n    open('here', 'w').close()\n    while True: pass"
+    given.write_text(line(id=1) + line(id=2, validation=ENDLESS, completion=loop) * 3)
+    command = [sys.executable, "-m", "llmbench_mcp", "score", str(given), "--output", str(tmp_path / "out.jsonl")]
+    environ = {**environment(data_dir), "TMPDIR": str(started)}
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE) as process:
+        while not list(started.rglob("here")):
+            os.sched_yield()
+        family = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(2)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (exit_codes.INTERRUPTED, b"")
+    assert [result["id"] for result in results((tmp_path / "out.jsonl").read_text())] == [1]
+    assert len(family) >= 3, "a checker, what it forks from, and the code"
+    assert [member for member in family if member.is_running()] == []
+    assert list(started.iterdir()) == []
+
+
+def test_lines_without_code_start_no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(sandbox, "prepare", lambda: asked.append(True))
+    code, plain = tmp_path / "code.jsonl", tmp_path / "plain.jsonl"
+    code.write_text(line(validation=ENDLESS))
+    plain.write_text(line())
+    start_early(["score", str(plain)])
+    start_early(["run", str(code)])
+    start_early(["score", str(tmp_path / "none")])
+    assert asked == []
+    start_early(["--json", "score", "--jobs", "2", str(code)])
+    assert asked == [True]

@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import sys
+from contextlib import closing
 
 from llmbench_validators import lines
 
@@ -20,10 +21,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     status = 0
     source = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - its own reader, left to the end of the process
-    for result in lines.grade_lines(lines.bounded(source.readline), options.jobs):
-        status = 1 if "error" in result else status
-        sys.stdout.write(json.dumps(result) + "\n")
-        sys.stdout.flush()
+    with closing(lines.grade_lines(lines.bounded(source.readline), options.jobs)) as results:
+        for result in results:
+            status = 1 if "error" in result else status
+            sys.stdout.write(json.dumps(result) + "\n")
+            sys.stdout.flush()
     return status
 
 

@@ -9,14 +9,16 @@ import ast
 import builtins
 import functools
 import random
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from llmbench_validators import show, wire
+from llmbench_validators import show, trees, wire
+from llmbench_validators.runner import carry_out
 from llmbench_validators.session import CandidateFailed, Reply
-from llmbench_validators.types import ValidationSpecError
+from llmbench_validators.types import SandboxFault, ValidationSpecError
 
 _FILE = "<tests>"
 _CHECK = "check"
@@ -53,8 +55,10 @@ class Proxy:
     def __init__(self, name: str, call: Call) -> None:
         self._name = name
         self._call = call
-        self._last: tuple[Any, Any, Reply] | None = None
+        self._last: tuple[Any, Any, Reply] | None = None  # the arguments encoded, as they were before the call
         self.fault: Failure | None = None
+        self.broken: SandboxFault | None = None
+        """What ended the sandbox in the middle of a call, which no test may take for the candidate's doing."""
 
     def forget(self) -> None:
         """Start a new statement."""
@@ -66,7 +70,7 @@ class Proxy:
             return ""
         args, kwargs, reply = self._last
         happened = reply.text if reply.word else f"returned {show.value(reply.value)}"
-        return f"{show.call(self._name, args, kwargs)} {happened}"
+        return f"{show.call(self._name, wire.decode(args), wire.decode(kwargs))} {happened}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the candidate; its value, or its exception as the builtin type it derives from."""
@@ -74,21 +78,29 @@ class Proxy:
             sent = wire.encode(list(args)), wire.encode(kwargs)
         except wire.NotPlain as exc:
             raise ValidationSpecError(
-                f"test_code passes a {exc} object to the function; only plain data reaches the sandbox"
+                f"test_code passes a {exc} object to the function; only plain data reaches the sandbox, unless the "
+                "block has trust: weak or a reference_solution that shows the need"
             ) from exc
-        reply = self._carried_out(*sent)
-        self._last = args, kwargs, reply
+        reply = self._made(sent, (list(args), kwargs))
+        self._last = *sent, reply
         if reply.raised is not None:
             raise _rebuilt(reply)
         if reply.word is not None:
             raise self._stopped(Failure(reply.word, self.last()))
         return reply.value
 
-    def _carried_out(self, args: Any, kwargs: Any) -> Reply:
+    def _made(self, sent: tuple[Any, Any], own: tuple[Any, Any]) -> Reply:
+        """Make the call, and do to the tests' ``own`` objects what it did to the copies it was sent."""
         try:
-            return self._call(args, kwargs)
+            reply = self._call(*sent)
+            if reply.changes:
+                carry_out(own, reply)
+            return reply
         except CandidateFailed as exc:
             raise self._stopped(Failure(exc.word, exc.text, fatal=True)) from None
+        except SandboxFault as exc:
+            self.broken = exc
+            raise _Stop from None
 
     def _stopped(self, failure: Failure) -> _Stop:
         self.fault = self.fault or failure
@@ -114,10 +126,11 @@ def count(test_code: str, function: str) -> int:
 def run(test_code: str, setup_code: str, function: str, proxy: Proxy, *, is_async: bool) -> list[Failure | None]:
     """Run every test in order; one entry a test, None when it passed.
 
-    Raises ValidationSpecError when the tests themselves are at fault.
+    Raises ValidationSpecError when the tests themselves are at fault, SandboxFault when the sandbox failed.
     """
     steps = _steps(test_code, function)
-    names: dict[str, Any] = {"__name__": "tests"}
+    module = sys.modules["tests"] = types.ModuleType("tests")  # dataclasses look for theirs there
+    names = vars(module)
     random.seed(0)
     _prepare(setup_code, names)
     names[function] = names["candidate"] = _awaitable(proxy) if is_async else proxy
@@ -150,6 +163,13 @@ def _awaitable(proxy: Proxy) -> Callable[..., Any]:
 
 def _run_step(step: _Step, names: dict[str, Any], proxy: Proxy) -> Failure | None:
     proxy.forget()
+    failure = _tried(step, names, proxy)
+    if proxy.broken is not None:
+        raise proxy.broken
+    return failure
+
+
+def _tried(step: _Step, names: dict[str, Any], proxy: Proxy) -> Failure | None:
     try:
         exec(step.code, names)  # noqa: S102 - the task's own code
     except _Stop:
@@ -209,19 +229,29 @@ def _compiled(source: str) -> types.CodeType:
         raise ValidationSpecError(f"setup_code is no Python: {exc}") from exc
 
 
+def statements(test_code: str, function: str) -> list[tuple[str, bool]]:
+    """The code's statements in order, and which of them are tests. Raises ValidationSpecError when it is no Python."""
+    return [(ast.unparse(node), _is_test(node, function)) for node in _body(test_code)[0]]
+
+
 @functools.lru_cache(maxsize=256)
 def _steps(test_code: str, function: str) -> tuple[_Step, ...]:
+    body, lines = _body(test_code)
+    return tuple(_step(node, function, lines) for node in body)
+
+
+def _body(test_code: str) -> tuple[list[ast.stmt], tuple[str, ...]]:
+    """The statements, with the call of ``check`` that benchmarks leave out, and the lines they stand on."""
     body = _parsed(test_code)
     if _defines_check(body) and not any(_calls_check(node) for node in body):
         test_code += f"\n{_CHECK}(candidate)\n"
         body = _parsed(test_code)
-    lines = tuple(test_code.split("\n"))
-    return tuple(_step(node, function, lines) for node in body)
+    return body, tuple(test_code.split("\n"))
 
 
 def _parsed(test_code: str) -> list[ast.stmt]:
     try:
-        return ast.parse(test_code, _FILE).body
+        return trees.tree(test_code, _FILE).body
     except (SyntaxError, ValueError, RecursionError) as exc:
         raise ValidationSpecError(f"test_code is no Python: {exc}") from exc
 

@@ -16,7 +16,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from llmbench_validators import wire
+from llmbench_validators import arguments, wire
+
+BELL, ROOM = b"!", b"."
+"""What a candidate writes into its channel: once when all replies asked for are in the pipe, and before it writes to
+a pipe that is full, which happens at most MOST_CALLS times a reply."""
+
+MOST_CALLS = 2
 
 reset_signal = _signal.signal
 """The call itself: the wrapper of the ``signal`` module touches many pages, each of which a fork has to copy."""
@@ -25,6 +31,8 @@ OUT_OF_MEMORY = 70
 """Exit status when not even the report of a MemoryError could be sent."""
 
 _MODULE = "candidate"
+_STEP = 4096  # bytes that fit into any pipe
+_bell = -1
 _MAX_TEXT = 300
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE; the module itself would weigh on every fork
 _REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EFBIG})
@@ -49,21 +57,28 @@ def rehearse() -> None:
     os.close(theirs)
 
 
-def serve(channel: int) -> None:
+def serve(channel: int, replies: int) -> None:
     """Load the code of the first request, then answer calls until the channel closes. Never returns.
 
-    ``channel`` is a descriptor. Requests come from the trusted side (``code``, ``function``, ``imports``, then and
-    later ``calls``: a list of arguments and keyword arguments); every call gets a reply of its own.
+    Both are descriptors. Requests come from the trusted side (``code``, ``function``, ``imports``, then and later
+    ``calls``: a list of arguments and keyword arguments); every call gets a reply of its own. With ``watched`` in the
+    first request the replies tell what the calls did to their arguments, see :mod:`arguments`. The replies go into a
+    pipe of their own that does not block, and BELL into the channel when there is no more to come: so the trusted
+    side is not woken by each of them, and has them all the same when the process dies in between.
     """
+    global _bell
+    _bell = channel
     try:
         request = wire.receive_trusted(channel)
-        function = _load(channel, request)
+        function = _load(replies, request)
+        answer = _watched_answer if request.get("watched") else _answer
         while function is not None:
             if "times" in request:
-                _send(channel, _repeated(function, request["calls"], request["times"]))
+                _send(replies, _repeated(function, request["calls"], request["times"]))
             else:
                 for args, kwargs in request["calls"]:
-                    _answer(channel, function, args, kwargs)
+                    answer(replies, function, args, kwargs)
+            os.write(channel, BELL)
             request = wire.receive_trusted(channel)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
@@ -77,10 +92,22 @@ def _send(channel: int, message: dict[str, Any]) -> None:
     if len(body) + 4 > wire.MAX_REPLY:
         body = b'{"large":true}'
     frame = len(body).to_bytes(4, "big") + body
-    sent = os.write(channel, frame)
-    while sent < len(frame):
-        frame = frame[sent:]
+    try:
         sent = os.write(channel, frame)
+    except BlockingIOError:
+        sent = 0
+    if sent < len(frame):
+        _force(channel, frame[sent:])
+
+
+def _force(channel: int, rest: bytes) -> None:
+    """Write to a pipe that is full: the reader is told before each step, and reads on while it has half a frame."""
+    os.set_blocking(channel, True)
+    for part in (rest[:_STEP], rest[_STEP:]):
+        os.write(_bell, ROOM)
+        while part:
+            part = part[os.write(channel, part) :]
+    os.set_blocking(channel, False)
 
 
 def _load(channel: int, request: dict[str, Any]) -> Callable[..., Any] | None:
@@ -98,11 +125,11 @@ def _load(channel: int, request: dict[str, Any]) -> Callable[..., Any] | None:
         _run_imports(request["imports"], module.__dict__)
         exec(code, module.__dict__)  # noqa: S102 - running the answer is this process's only purpose
     except BaseException as exc:  # noqa: BLE001 - the top of an untrusted program; everything is reported
-        if not _survivable(exc) or _find(module, request["function"]) is None:
+        if not _survivable(exc) or find(module, request["function"]) is None:
             _fail(channel, _word(exc, importing=True), exc)
             return None
         note = type(exc).__name__
-    function = _find(module, request["function"])
+    function = find(module, request["function"])
     if function is None:
         name = request["function"]
         _send(channel, {"failed": "missing_function", "text": f"the code defines no function {name}"})
@@ -130,7 +157,8 @@ def _survivable(exc: BaseException) -> bool:
     return isinstance(exc, SystemExit) or _word(exc, importing=True) in {"runtime_error", "import_error"}
 
 
-def _find(module: types.ModuleType, name: str) -> Callable[..., Any] | None:
+def find(module: types.ModuleType, name: str) -> Callable[..., Any] | None:
+    """The function of that name, or the method of the one class that has it."""
     found: Callable[..., Any] | None = module.__dict__.get(name)
     if callable(found):
         return found
@@ -185,9 +213,22 @@ def _answer(channel: int, function: Callable[..., Any], args: Any, kwargs: Any) 
     _send(channel, _reply(function, args, kwargs))
 
 
+def _watched_answer(channel: int, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    given = wire.decode(args), wire.decode(kwargs)
+    watched = arguments.Watched(given)
+    reply = _called(function, *given)
+    if changes := watched.changes():
+        reply["changes"] = changes
+    _send(channel, reply)
+
+
 def _reply(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
+    return _called(function, wire.decode(args), wire.decode(kwargs))
+
+
+def _called(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
     try:
-        value = function(*wire.decode(args), **wire.decode(kwargs))
+        value = function(*args, **kwargs)
         if isinstance(value, types.CoroutineType):
             import asyncio  # would make every fork slower, and is rarely needed
 

@@ -1,11 +1,12 @@
 """The trusted process that holds tests and expected values and asks a confined process for results.
 
 One job at a time on its control socket; started by the sandbox pool, ends when that socket closes. Job and
-outcome are plain data (see :mod:`llmbench_validators.wire`):
+outcome are plain data:
 
 job: ``code``, ``function``, ``imports``, ``setup``, ``mode``, ``timeout_s``, ``memory_mb``, ``stages`` =
 list of ``{name, tests: [{args, kwargs, expected}], code: str | None, secret: bool}``; with ``reference`` (code)
-the answer's speed is measured too.
+the answer's speed is measured too. With ``watched`` what calls do to their arguments is told and carried out on
+the test code's own objects; with ``compare`` "argument" the expected values are of the first argument after the call.
 A job with ``calls`` (list of ``[args, kwargs]``) instead of stages and setup asks for the values alone; one with
 ``replies`` is described in :mod:`llmbench_validators.project_check`.
 outcome: ``{stages: {name: (passed, total)}, failure, findings, performance, recycle}``, ``{values: [(good, value)]}``,
@@ -19,12 +20,14 @@ import itertools
 import signal
 import socket
 import types
+from dataclasses import replace
 from typing import Any
 
 from llmbench_validators import asserts, coding_speed, compare, foresight, probe, project_check, show, wire
-from llmbench_validators.runner import Call, Runner
-from llmbench_validators.session import CandidateFailed, ParentGone, Reply, WarmZygote
+from llmbench_validators.runner import Call, Runner, carry_out
+from llmbench_validators.session import CandidateFailed, ParentGone, Reply
 from llmbench_validators.types import SandboxFault, ValidationSpecError
+from llmbench_validators.warm import WarmZygote
 
 MAX_JOB = 64 << 20
 _MAX_FINDINGS = 10
@@ -43,17 +46,18 @@ def main(descriptor: int, folder: str, mode: str = "") -> None:
         zygote = WarmZygote(folder, mode)
         report = probe.isolation(zygote, zygote.mechanisms)
     except SandboxFault as exc:
-        wire.send(control, {"fault": str(exc)})
+        wire.send(control, wire.encode({"fault": str(exc)}))
         return
-    wire.send(control, report)
+    wire.send(control, wire.encode(report))
     with contextlib.suppress(wire.Closed, OSError, ParentGone):
         _serve(control, zygote)
     zygote.stop()
 
 
 def _serve(control: socket.socket, zygote: WarmZygote) -> None:
+    mailbox = wire.Mailbox(control)
     while True:
-        job = wire.decode(wire.receive(control, MAX_JOB))
+        job = wire.load_trusted(mailbox.take(MAX_JOB))
         outcome: dict[str, Any]
         try:
             outcome = _outcome(job, zygote, control)
@@ -115,6 +119,8 @@ class _Grading:
         try:
             results += self._coded(stage, next((failure for failure in results if failure and failure.fatal), None))
         except _TestsTooSlow:
+            if not self._job.get("careful"):  # it may have been the machine, and the second time will tell
+                raise SandboxFault("the tests took too long") from None
             self._recycle = True
             self._runner.drop()
             failure = asserts.Failure("timeout", "the tests themselves took too long", fatal=True)
@@ -154,14 +160,18 @@ class _Grading:
 
     def _one(self, test: dict[str, Any], call: Call) -> asserts.Failure | None:
         try:
-            reply = self._runner.call(*call)
+            reply = _wanted(self._job, self._runner.call(*call), call[0])
         except CandidateFailed as exc:
             shown = show.call(self._job["function"], test["args"], test["kwargs"])
             return asserts.Failure(exc.word, f"{shown} {exc.text}".strip(), fatal=exc.word in _HOPELESS)
         if reply.word is None and compare.same(reply.value, test["expected"], self._job["mode"]):
             return None
+        verb = "left" if self._job.get("compare") == "argument" else "returned"
+        happened = (
+            reply.text if reply.word else f"{verb} {show.value(reply.value)}, expected {show.value(test['expected'])}"
+        )
         shown = show.call(self._job["function"], test["args"], test["kwargs"])
-        return _wrong(reply, test["expected"], shown)
+        return asserts.Failure(reply.word or "wrong_answer", f"{shown} {happened}")
 
     # --- test code
 
@@ -190,32 +200,34 @@ def _evaluated(job: dict[str, Any], zygote: WarmZygote, parent: socket.socket) -
     """What the code returns for each of the job's calls: ``(True, value)``, or ``(False, None)`` for a failure."""
     runner = Runner(job, zygote, parent, 1)
     try:
-        return {"values": [_value(runner, args, kwargs) for args, kwargs in job["calls"]]}
+        return {"values": [_value(job, runner, args, kwargs) for args, kwargs in job["calls"]]}
     finally:
         runner.drop()
 
 
-def _value(runner: Runner, args: Any, kwargs: Any) -> tuple[bool, Any]:
+def _value(job: dict[str, Any], runner: Runner, args: Any, kwargs: Any) -> tuple[bool, Any]:
     runner.begin_stage()
     try:
         reply = runner.call(wire.encode(args), wire.encode(kwargs))
+        reply = _wanted(job, reply, wire.encode(args))
     except CandidateFailed:
         return False, None
     return (True, reply.value) if reply.word is None else (False, None)
+
+
+def _wanted(job: dict[str, Any], reply: Reply, args: Any) -> Reply:
+    """The reply with the value that is compared: what was returned, or the first argument as it is after the call."""
+    if job.get("compare") != "argument" or reply.word is not None:
+        return reply
+    given: tuple[list[Any], dict[str, Any]] = wire.decode(args), {}
+    carry_out(given, reply)
+    return replace(reply, value=given[0][0] if given[0] else None)
 
 
 # Failures after which calling again would only cost the same time or fail in the same way.
 _HOPELESS = frozenset(
     {"timeout", "syntax_error", "import_error", "missing_function", "cheating", "output_limit", "memory_limit"}
 )
-
-
-def _wrong(reply: Reply, expected: Any, shown: str) -> asserts.Failure:
-    if reply.word is not None:
-        return asserts.Failure(reply.word, f"{shown} {reply.text}")
-    return asserts.Failure(
-        "wrong_answer", f"{shown} returned {show.value(reply.value)}, expected {show.value(expected)}"
-    )
 
 
 @contextlib.contextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from llmbench_validators import (
+    clock,
     coding_quality,
     coding_spec,
     extraction,
@@ -17,15 +18,17 @@ from llmbench_validators import (
     scoring,
     show,
     syntax,
+    tests_syntax,
+    trust,
+    weak_run,
 )
 from llmbench_validators.coding_spec import CodingSpec, Test
 from llmbench_validators.types import Completion, Stage, Verdict
 
-VERSION = "2"
+VERSION = "3"
 NAME = "coding"
 
 _LOAD_STAGES = 1
-_STRETCH = 4.0
 _OVERHEAD_S = 60.0
 _EXPLAINED = {
     "empty": "the answer is empty",
@@ -45,10 +48,43 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
     found = extraction.extract(completion.text, task.function, completion.finish_reason)
     if found.failure is not None:
         return _unrun(found)
-    stages = _stages(task)
-    seconds = (len(stages) + _LOAD_STAGES) * task.timeout_s * _STRETCH + _OVERHEAD_S
-    outcome, level = sandbox.run(_job(task, found.code, stages), seconds)
+    weak = trust.is_weak(task, _passes)
+    stages = _stages(task, task.test_code if not weak else "")
+    outcome, level = _run(task, found.code, stages)
+    if weak:
+        outcome = _with_weak(outcome, tested := weak_run.run(task, found.code))
+        level = level or tested.level
     return _verdict(task, found, outcome, level)
+
+
+def _passes(task: CodingSpec, code: str) -> bool:
+    """Whether the code passes the task's test code where it cannot reach it."""
+    stages = [_stage("base", (), task.test_code)]
+    return _run(replace(task, reference=""), code, stages)[0]["failure"] is None
+
+
+def _run(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> tuple[dict[str, Any], str | None]:
+    if not stages:
+        return {"stages": {}, "failure": None, "findings": [], "performance": None}, None
+    seconds = (len(stages) + _LOAD_STAGES) * task.timeout_s * clock.STRETCH + _OVERHEAD_S
+    return sandbox.run(_job(task, code, stages), seconds)
+
+
+def _with_weak(outcome: Mapping[str, Any], tested: weak_run.Weak) -> dict[str, Any]:
+    """The outcome with the test code's part of the base stage, which comes after the tests written as data."""
+    passed, total = outcome["stages"].get("base", (0, 0))
+    counts = passed + tested.stage.passed, total + tested.stage.total
+    if tested.failure == "cheating":
+        counts = 0, counts[1]
+    first = tested.failure if passed == total or tested.failure == "cheating" else outcome["failure"]
+    findings = [*outcome["findings"], *tested.findings]
+    return {
+        **outcome,
+        "stages": {"base": counts, **{name: stage for name, stage in outcome["stages"].items() if name != "base"}},
+        "failure": first or outcome["failure"],
+        "findings": findings,
+        "weak": True,
+    }
 
 
 def _unrun(found: extraction.Extraction) -> Verdict:
@@ -68,10 +104,10 @@ def _unrun(found: extraction.Extraction) -> Verdict:
     )
 
 
-def _stages(task: CodingSpec) -> list[dict[str, Any]]:
+def _stages(task: CodingSpec, test_code: str) -> list[dict[str, Any]]:
     varied, extremes = reference.generated(task, lambda job, seconds: sandbox.run(job, seconds)[0])
     stages = [
-        _stage("base", task.base, task.test_code),
+        _stage("base", task.base, test_code),
         _stage("random", varied),
         _stage("edge", (*task.edge, *extremes)),
         _stage("hidden", task.hidden),
@@ -91,6 +127,8 @@ def _job(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> dict[str,
         "imports": list(task.imports),
         "setup": task.setup_code,
         "mode": task.comparison,
+        "compare": task.compare,
+        "watched": _watched(task),
         "timeout_s": task.timeout_s,
         "memory_mb": task.memory_mb,
         "stages": stages,
@@ -98,10 +136,15 @@ def _job(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> dict[str,
     }
 
 
-def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[str, Any], level: str) -> Verdict:
+def _watched(task: CodingSpec) -> bool:
+    """Whether what the function does to its arguments can matter."""
+    return task.compare == "argument" or tests_syntax.holds_arguments(task.test_code, task.function)
+
+
+def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[str, Any], level: str | None) -> Verdict:
     stages = {name: Stage(*counts) for name, counts in outcome["stages"].items()}
     tree = found.tree or repair.parsed(found.code)
-    nodes = syntax.nodes(tree) if tree is not None else []
+    nodes = syntax.nodes(tree) if tree is not None else None
     listed = _hardcoded(task, nodes, scoring.rates(stages))
     quality = coding_quality.measure(found.code, nodes) if nodes else {"quality": 0.0}
     marks = scoring.score(stages, listed, quality["quality"], outcome["performance"])
@@ -112,6 +155,8 @@ def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[st
         findings.insert(0, "the code lists answers of the visible tests instead of computing them")
     if task.reference and marks.performance is None:
         findings.append(f"speed was not measured; {scoring.WITHOUT_PERFORMANCE}")
+    if outcome.get("weak"):
+        findings.append(weak_run.TRUST)
     return Verdict(
         passed=correct and not severe,
         score=marks.total,
@@ -136,7 +181,7 @@ def _subscores(marks: scoring.Score, quality: Mapping[str, float], listed: float
     return found | {"hardcoding": round(listed, 6)}
 
 
-def _hardcoded(task: CodingSpec, nodes: Sequence[ast.AST], rates: Mapping[str, float]) -> float:
+def _hardcoded(task: CodingSpec, nodes: syntax.Nodes | None, rates: Mapping[str, float]) -> float:
     examples: list[hardcoding.Example] = [(test.args, test.expected) for test in task.base if not test.kwargs]
     examples += hardcoding.examples_in(task.test_code, task.function)
     return hardcoding.degree(nodes, examples, rates.get("base", 0.0), rates.get("random"))

@@ -17,6 +17,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from llmbench_validators import syntax
 
@@ -30,7 +31,11 @@ WEIGHTS: Mapping[str, float] = {
 """Part of the coding validator's version: they change with it only."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.IfExp, ast.Match)
+# Nodes are told apart by their very class: what the parser makes has no subclasses, and a union is slow to ask.
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BRANCHES = frozenset((ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.IfExp, ast.Match))
+_WITH_OPERATOR = frozenset((ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.AugAssign))
+_DEFINITIONS = frozenset((*_FUNCTIONS, ast.ClassDef))
 _FREE_COMPLEXITY, _WORST_COMPLEXITY = 15, 45
 _FREE_LINES, _WORST_LINES = 60, 180
 _SHORT, _SELF_EXPLAINING = 8, 4
@@ -43,12 +48,12 @@ _SNAKE, _CAMEL, _CONSTANT = (
 )
 
 
-def measure(code: str, nodes: Sequence[ast.AST]) -> dict[str, float]:
+def measure(code: str, nodes: syntax.Nodes) -> dict[str, float]:
     """Every part of WEIGHTS and ``quality``, the whole; ``nodes`` are those of ``code`` (see syntax)."""
-    functions = [node for node in nodes if isinstance(node, _Function)]
+    functions = nodes.all(*_FUNCTIONS)
     lines = code.split("\n")
     parts = {
-        "structure": _structure(functions),
+        "structure": _structure(functions, nodes),
         "naming": _naming(nodes, functions),
         "repetition": _repetition(nodes),
         "readability": _readability(lines, nodes),
@@ -70,12 +75,12 @@ def _falling(value: float, free: float, worst: float) -> float:
 # --- structure
 
 
-def _structure(functions: Sequence[_Function]) -> float:
-    return _mean([_shape(function) for function in functions])
+def _structure(functions: Sequence[_Function], nodes: syntax.Nodes) -> float:
+    return _mean([_shape(function, nodes) for function in functions])
 
 
-def _shape(function: _Function) -> float:
-    simple = _falling(_complexity(function), _FREE_COMPLEXITY, _WORST_COMPLEXITY)
+def _shape(function: _Function, nodes: syntax.Nodes) -> float:
+    simple = _falling(_complexity(function, nodes), _FREE_COMPLEXITY, _WORST_COMPLEXITY)
     return 0.7 * simple + 0.3 * _falling(_length(function), _FREE_LINES, _WORST_LINES)
 
 
@@ -83,17 +88,20 @@ def _length(function: _Function) -> int:
     return (function.end_lineno or function.lineno) - function.lineno + 1
 
 
-def _complexity(function: _Function) -> int:
+def _complexity(function: _Function, nodes: syntax.Nodes) -> int:
     """Each branch, and one more for every branch around it; an ``elif`` is not deeper than its ``if``."""
     total = 0
     open_nodes: list[tuple[ast.AST, int]] = [(node, 0) for node in function.body]
     for node, depth in open_nodes:
-        if isinstance(node, _Function) or len(open_nodes) > syntax.MAX_NODES:
+        kind = type(node)
+        if kind in _FUNCTIONS or len(open_nodes) > syntax.MAX_NODES:
             continue  # a function of its own
-        branch = isinstance(node, _BRANCHES)
-        total += 1 + depth if branch else isinstance(node, ast.BoolOp)
-        chained = node.orelse if isinstance(node, ast.If) and _is_elif(node) else []
-        open_nodes += [(child, depth if child in chained else depth + branch) for child in syntax.children(node)]
+        branch = kind in _BRANCHES
+        total += 1 + depth if branch else kind is ast.BoolOp
+        chained = node.orelse if isinstance(node, ast.If) and _is_elif(node) else ()
+        below = nodes.below(node)
+        if below:
+            open_nodes += [(child, depth if child in chained else depth + branch) for child in below]
     return total
 
 
@@ -104,7 +112,7 @@ def _is_elif(node: ast.If) -> bool:
 # --- naming
 
 
-def _naming(nodes: Sequence[ast.AST], functions: Sequence[_Function]) -> float:
+def _naming(nodes: syntax.Nodes, functions: Sequence[_Function]) -> float:
     lenient = _counters(nodes)
     for function in functions:
         if _length(function) <= _SHORT:
@@ -113,21 +121,16 @@ def _naming(nodes: Sequence[ast.AST], functions: Sequence[_Function]) -> float:
     return _mean([float(value) for value in good.values()])
 
 
-def _names(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
-    for node in nodes:
-        if isinstance(node, ast.ClassDef):
-            yield node.name, "class"
-        elif isinstance(node, _Function):
-            yield node.name, "function"
-        elif isinstance(node, ast.arg):
-            yield node.arg, "variable"
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id, "variable"
+def _names(nodes: syntax.Nodes) -> Iterator[tuple[str, str]]:
+    yield from ((node.name, "class") for node in nodes.all(ast.ClassDef))
+    yield from ((node.name, "function") for node in nodes.all(*_FUNCTIONS))
+    yield from ((node.arg, "variable") for node in nodes.all(ast.arg))
+    yield from ((node.id, "variable") for node in nodes.all(ast.Name) if type(node.ctx) is ast.Store)
 
 
-def _counters(nodes: Sequence[ast.AST]) -> set[str]:
+def _counters(nodes: syntax.Nodes) -> set[str]:
     """Names bound by loops and comprehensions."""
-    targets = [node.target for node in nodes if isinstance(node, ast.For | ast.comprehension)]
+    targets = [node.target for node in nodes.all(ast.For, ast.comprehension)]
     return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
 
 
@@ -143,44 +146,48 @@ def _well_named(name: str, kind: str, lenient: set[str]) -> bool:
 # --- repetition
 
 
-def _repetition(nodes: Sequence[ast.AST]) -> float:
+def _repetition(nodes: syntax.Nodes) -> float:
     shapes: dict[int, tuple[int, int]] = {}
-    numbers: dict[tuple[object, ...], int] = {}
+    numbers: dict[object, int] = {}
     counted = Counter[int]()
     statements = 0
     for node in reversed(nodes):  # children first
-        below = [shapes.get(id(child), (0, 1)) for child in syntax.children(node)]
-        form = (type(node), _operators(node), *(number for number, _ in below))
-        size = 1 + sum(size for _, size in below)
+        kind, below, size = type(node), nodes.below(node), 1
+        form: object = kind
+        if below:
+            found = [shapes.get(id(child), (0, 1)) for child in below]
+            form = (kind, _operators(node), *[number for number, _ in found])
+            size += sum([size for _, size in found])
         shapes[id(node)] = number, _ = numbers.setdefault(form, len(numbers) + 1), size
-        if isinstance(node, ast.stmt) and not isinstance(node, _Function | ast.ClassDef):
+        if isinstance(node, ast.stmt) and kind not in _DEFINITIONS:
             statements += 1
-            counted[number] += size >= _REPEATED_NODES
-    repeated = sum(times - 1 for times in counted.values() if times)
+            if size >= _REPEATED_NODES:
+                counted[number] += 1
+    repeated = sum(times - 1 for times in counted.values())
     return max(0.0, 1.0 - 2 * repeated / statements) if statements else 1.0
 
 
-def _operators(node: ast.AST) -> tuple[type, ...]:
+def _operators(node: Any) -> tuple[type, ...]:
     """What tells ``a + b`` from ``a - b``; names and literals are meant to be left out."""
-    if isinstance(node, ast.Compare):
+    if type(node) is ast.Compare:
         return tuple(map(type, node.ops))
-    return (type(node.op),) if isinstance(node, ast.BinOp | ast.BoolOp | ast.UnaryOp | ast.AugAssign) else ()
+    return (type(node.op),) if type(node) in _WITH_OPERATOR else ()
 
 
 # --- readability
 
 
-def _readability(lines: Sequence[str], nodes: Sequence[ast.AST]) -> float:
+def _readability(lines: Sequence[str], nodes: syntax.Nodes) -> float:
     filled = [line for line in lines if line.strip()]
     long = sum(len(line) > _MAX_COLUMNS for line in filled)
     starts = Counter(node.lineno for node in nodes if isinstance(node, ast.stmt) and not _opens_block(node))
     crowded = sum(times - 1 for times in starts.values())
-    faults = sum(_is_fault(node) for node in nodes)
+    faults = sum(map(_is_fault, nodes.all(ast.ExceptHandler, ast.ImportFrom, ast.arguments, ast.Compare)))
     return max(0.0, 1.0 - (long + crowded) / max(1, len(filled)) - 0.1 * faults)
 
 
 def _opens_block(node: ast.stmt) -> bool:
-    return hasattr(node, "body")
+    return "body" in node._fields
 
 
 def _is_fault(node: ast.AST) -> bool:
@@ -189,9 +196,9 @@ def _is_fault(node: ast.AST) -> bool:
     if isinstance(node, ast.ImportFrom):
         return node.names[0].name == "*"
     if isinstance(node, ast.arguments):
-        return any(isinstance(value, ast.List | ast.Dict | ast.Set) for value in node.defaults)
+        return any(isinstance(value, (ast.List, ast.Dict, ast.Set)) for value in node.defaults)
     return isinstance(node, ast.Compare) and any(
-        isinstance(operator, ast.Eq | ast.NotEq) and isinstance(right, ast.Constant) and _is_singleton(right.value)
+        isinstance(operator, (ast.Eq, ast.NotEq)) and isinstance(right, ast.Constant) and _is_singleton(right.value)
         for operator, right in zip(node.ops, node.comparators, strict=True)
     )
 

@@ -25,10 +25,18 @@ KEYS = (
     "test_code",
     "setup_code",
     "comparison",
+    "compare",
+    "trust",
     "timeout_s",
     "memory_mb",
 )
 """Every key a block may hold; ``tests`` is the old name of ``base_tests``."""
+
+COMPARED = ("result", "argument")
+"""What expected values are of: what the function returns, or its first argument as it is after the call."""
+
+TRUST = ("auto", "strong", "weak")
+"""Whether test_code may run beside the answer: when nothing else will do, never, always."""
 
 _TEST_KEYS = ("input", "args", "kwargs", "expected")
 _TIMEOUT_S, _MEMORY_MB = 10.0, 512
@@ -58,6 +66,8 @@ class CodingSpec:
     reference: str
     randomizable: bool
     comparison: str
+    compare: str
+    trust: str
     timeout_s: float
     memory_mb: int
 
@@ -82,12 +92,17 @@ def parse(block: Mapping[str, Any]) -> CodingSpec:
         imports=_imports(setup),
         reference=_text(block, "reference_solution"),
         randomizable=_randomizable(block),
-        comparison=_comparison(block),
+        comparison=_word(block, "comparison", compare.MODES),
+        compare=_word(block, "compare", COMPARED),
+        trust=_word(block, "trust", TRUST),
         timeout_s=_number(block, "timeout_s", _TIMEOUT_S, (0.1, _MAX_TIMEOUT_S)),
         memory_mb=int(_number(block, "memory_mb", _MEMORY_MB, _MEMORY_RANGE)),
     )
     if not spec.base and not spec.test_code:
         raise ValidationSpecError("base_tests: no test at all; give base_tests or test_code")
+    declared = (*spec.base, *spec.edge, *spec.hidden)
+    if spec.compare == "argument" and not all(test.args for test in declared):
+        raise ValidationSpecError("compare: argument needs a positional argument in every test")
     return spec
 
 
@@ -108,11 +123,12 @@ def _randomizable(block: Mapping[str, Any]) -> bool:
     return value
 
 
-def _comparison(block: Mapping[str, Any]) -> str:
-    mode = block.get("comparison", "exact")
-    if mode not in compare.MODES:
-        raise ValidationSpecError(f"comparison: {mode!r} is unknown; allowed are {', '.join(compare.MODES)}")
-    return str(mode)
+def _word(block: Mapping[str, Any], key: str, allowed: tuple[str, ...]) -> str:
+    """The value of a key that knows a few words, of which the first is the default."""
+    word = block.get(key, allowed[0])
+    if word not in allowed:
+        raise ValidationSpecError(f"{key}: {word!r} is unknown; allowed are {', '.join(allowed)}")
+    return str(word)
 
 
 def _text(block: Mapping[str, Any], key: str) -> str:

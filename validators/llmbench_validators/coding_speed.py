@@ -13,10 +13,10 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from llmbench_validators import clock
 from llmbench_validators.runner import Call, Runner
 from llmbench_validators.session import Candidate, CandidateFailed, Zygote
 
@@ -78,11 +78,14 @@ def _keep_on_one_processor(pid: int) -> None:
 def _timed(candidate: Candidate, calls: Sequence[Call], times: int, timeout_s: float) -> float:
     pid = candidate.pid()
     candidate.limit(timeout_s)
-    before = processor_time(pid)
+    before = clock.processor_time(pid)
     candidate.send(list(calls), times)
     if candidate.reply().word is not None:
         raise CandidateFailed("runtime_error", "failed while its time was measured")
-    return max(1e-9, processor_time(pid) - before)
+    after = clock.processor_time(pid)
+    if not after:
+        raise CandidateFailed("runtime_error", "ended while its time was measured")
+    return max(1e-9, after - before)
 
 
 def performance(reference: Measure, candidate: Measure) -> float:
@@ -117,15 +120,3 @@ def is_near(ratio: float) -> bool:
 def step(ratio: float) -> float:
     """The performance for ``ratio``."""
     return next((value for bound, value in STEPS if ratio >= bound), 0.0)
-
-
-def processor_time(pid: int) -> float:
-    """Seconds of processor time all threads of a process have used (clock_getcpuclockid(3)); Linux only.
-
-    Raises CandidateFailed when it is gone.
-    """
-    clock = ~pid << 3 | 2  # the kernel's number for it, include/linux/posix-timers.h: CPUCLOCK_SCHED
-    try:
-        return time.clock_gettime(clock)
-    except OSError as exc:
-        raise CandidateFailed("runtime_error", "ended while its time was measured") from exc

@@ -8,7 +8,7 @@ import html
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from llmbench_validators import fences, repair, thoughts
@@ -103,10 +103,11 @@ def _absence(text: str, remaining: str) -> str:
 
 def _search(text: str, function: str) -> Extraction | None:
     """The first rule that finds the function wins; else the best that was found without it."""
-    pieces = _whole(text, function)
+    blocks = fences.blocks(text)
+    pieces = _whole(text, function, blocks)
     broken: list[_Broken] = []
     if not pieces:
-        pieces, broken = _fenced(text, _Effort())
+        pieces, broken = _fenced(blocks, _Effort())
     attempts = [block for block in broken if _names(block.code, function)]
     if not any(defines(piece.tree, function) for piece in pieces):
         if any(block.closed for block in attempts):
@@ -124,16 +125,16 @@ def _search(text: str, function: str) -> Extraction | None:
 # --- the ways an answer can hold code
 
 
-def _whole(text: str, function: str) -> list[_Piece]:
+def _whole(text: str, function: str, blocks: Sequence[fences.Block]) -> list[_Piece]:
     """The whole text as JSON with a code field, or as Python that defines the function."""
-    inside = [block.text for block in fences.blocks(text) if block.language in _JSON]
+    inside = [block.text for block in blocks if block.language in _JSON]
     for part in (text, *inside):
         from_json = _from_json(part, function)
         if from_json is not None:
             return [from_json]
     tree = repair.parsed(text)
     piece = _Piece(text, tree, "whole") if tree is not None else None
-    if piece is None and not fences.blocks(text):
+    if piece is None and not blocks:
         piece = _piece(text, "whole")
     return [piece] if piece is not None and defines(piece.tree, function) else []
 
@@ -159,16 +160,16 @@ def _strings(data: dict[str, object]) -> Iterator[str]:
     return (value for key in ordered if isinstance(value := data[key], str))
 
 
-def _fenced(text: str, effort: _Effort, depth: int = 0) -> tuple[list[_Piece], list[_Broken]]:
+def _fenced(blocks: Sequence[fences.Block], effort: _Effort, depth: int = 0) -> tuple[list[_Piece], list[_Broken]]:
     """Blocks that parse, and those that were meant to be code and do not."""
     pieces: list[_Piece] = []
     broken: list[_Broken] = []
-    for block in fences.blocks(text):
+    for block in blocks:
         piece = _block_piece(block, effort)
         if piece is not None:
             pieces.append(piece)
-        elif block.language in _WRAPPERS and depth < 3 and fences.blocks(block.text):
-            inner_pieces, inner_broken = _fenced(block.text, effort, depth + 1)
+        elif block.language in _WRAPPERS and depth < 3 and (inner := fences.blocks(block.text)):
+            inner_pieces, inner_broken = _fenced(inner, effort, depth + 1)
             pieces += inner_pieces
             broken += inner_broken
         elif block.language not in _NOT_CODE and block.text.strip():

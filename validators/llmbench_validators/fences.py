@@ -67,6 +67,7 @@ class Block:
 class _Fence:
     """What the closing fence of a block must look like, and how far the opening one was indented."""
 
+    marks: str
     closing: re.Pattern[str]
     width: int
     most_indent: int
@@ -75,7 +76,7 @@ class _Fence:
         """The numbers of the lines from ``start`` on that can close the block."""
         for number in range(start, len(lines)):
             line = lines[number]
-            if self.closing.fullmatch(line) and _indent(line) <= self.most_indent:
+            if self.marks in line and self.closing.fullmatch(line) and _indent(line) <= self.most_indent:
                 yield number
 
 
@@ -105,6 +106,8 @@ def outside(text: str) -> str:
 
 
 def _opening(line: str) -> re.Match[str] | None:
+    if "```" not in line and "~~~" not in line:
+        return None
     match = _OPENING.fullmatch(line.rstrip())
     if match is None or (match["fence"][0] == "`" and "`" in match["info"]):
         return None
@@ -114,7 +117,8 @@ def _opening(line: str) -> re.Match[str] | None:
 def _fence(opening: re.Match[str]) -> _Fence:
     indent = len(opening["indent"].expandtabs(4))
     width = opening.start("fence")
-    return _Fence(_closing(opening["fence"][0], len(opening["fence"])), width, max(indent, width) + _MAX_EXTRA_INDENT)
+    marks = opening["fence"]
+    return _Fence(marks, _closing(marks[0], len(marks)), width, max(indent, width) + _MAX_EXTRA_INDENT)
 
 
 @functools.lru_cache(maxsize=64)
@@ -129,6 +133,8 @@ def _indent(line: str) -> int:
 
 def _without(line: str, width: int) -> str:
     """``line`` less at most ``width`` leading blanks."""
+    if not width:
+        return line
     return line[min(width, len(line) - len(line.lstrip(" \t"))) :]
 
 

@@ -62,6 +62,9 @@ def _attempt(tests: Tests, runner: Runner) -> tuple[list[asserts.Failure | None]
 
 def _keep(tests: Tests, made: list[Call]) -> None:
     key = tests[:3]
+    if _known.get(key) == made:
+        _known.move_to_end(key)
+        return
     if len(made) > _MAX_CALLS or sum(len(repr(call)) for call in made) > _MAX_LENGTH:
         return
     _known[key] = made

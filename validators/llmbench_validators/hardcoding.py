@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from llmbench_validators import repair
+from llmbench_validators import repair, syntax
 
 Example = tuple[tuple[Any, ...], Any]
 """The arguments of a visible test and its expected value."""
@@ -26,13 +26,15 @@ def factor(degree: float) -> float:
     return next((left for bound, left in _FACTORS if degree >= bound), 1.0)
 
 
-def degree(nodes: Sequence[ast.AST], examples: Sequence[Example], base_rate: float, random_rate: float | None) -> float:
+def degree(
+    nodes: syntax.Nodes | None, examples: Sequence[Example], base_rate: float, random_rate: float | None
+) -> float:
     """0 (computes) to 1 (lists): how much of the tests stands in the code, weighed by how it does beyond them.
 
     With random tests, a table counts by the gap between the pass rates (doubled, at most 1), and a gap without
     a table by half of itself: it is a sign, not a proof.
     """
-    listed = _listed(nodes, examples)
+    listed = _listed(nodes, examples) if nodes else 0.0
     if random_rate is None:
         return listed
     gap = max(0.0, base_rate - random_rate)
@@ -54,13 +56,13 @@ def examples_in(test_code: str, function: str) -> tuple[Example, ...]:
     return tuple(found)
 
 
-def _listed(nodes: Sequence[ast.AST], examples: Sequence[Example]) -> float:
+def _listed(nodes: syntax.Nodes, examples: Sequence[Example]) -> float:
     """The share of the telling examples that the code lists, times the share of its list that is examples."""
-    telling = {_key(args): _frozen(value) for args, value in examples if _telling(args)}
-    if len(telling) < _MIN_EXAMPLES:
-        return 0.0
     pairs = set(_pairs(nodes))
     if not pairs:
+        return 0.0
+    telling = {_key(args): _frozen(value) for args, value in examples if _telling(args)}
+    if len(telling) < _MIN_EXAMPLES:
         return 0.0
     hits = {key for key, value in telling.items() if (key, value) in pairs}
     return len(hits) / len(telling) * min(1.0, len(hits) / len({key for key, _ in pairs}) * 1.25)
@@ -70,16 +72,16 @@ def _telling(args: tuple[Any, ...]) -> bool:
     return any(not (isinstance(arg, bool) or arg is None or arg in (0, 1, 2, -1, "", [], {}, ())) for arg in args)
 
 
-def _pairs(nodes: Sequence[ast.AST]) -> Iterator[tuple[Any, Any]]:
+def _pairs(nodes: syntax.Nodes) -> Iterator[tuple[Any, Any]]:
     """Every literal input that the code maps to a literal output."""
-    for node in nodes:
-        if isinstance(node, ast.Dict):
-            yield from _table(node)
-        elif isinstance(node, ast.If):
-            yield from _branch(node.test, node.body)
-        elif isinstance(node, ast.IfExp):
-            yield from _mapped(node.test, node.body)
-        elif isinstance(node, ast.match_case) and isinstance(node.pattern, ast.MatchValue):
+    for node in nodes.all(ast.Dict):
+        yield from _table(node)
+    for node in nodes.all(ast.If):
+        yield from _branch(node.test, node.body)
+    for node in nodes.all(ast.IfExp):
+        yield from _mapped(node.test, node.body)
+    for node in nodes.all(ast.match_case):
+        if isinstance(node.pattern, ast.MatchValue):
             yield from _outcome([node.pattern.value], node.body)
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 _ROOT = str(Path(__file__).resolve().parent.parent)
 # -s -S -P leave the interpreter's own modules only; -I is avoided because it would ignore PYTHONHASHSEED.
-_FLAGS = ("-s", "-S", "-P", "-B")
+_FLAGS = ("-s", "-S", "-P")
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); import importlib; "
     "module = importlib.import_module(sys.argv[2]); sys.path.remove(sys.argv[1]); "
-    "module.main(int(sys.argv[3]), *sys.argv[4:])"
+    "sys.dont_write_bytecode = True; module.main(int(sys.argv[3]), *sys.argv[4:])"
 )
 
 
@@ -41,7 +41,8 @@ def start(module: str, *arguments: str) -> tuple[subprocess.Popen[bytes], socket
     """
     ours, theirs = socket.socketpair()
     with theirs:
-        command = [sys.executable, *_FLAGS, "-c", _BOOT, _ROOT, module, str(theirs.fileno()), *arguments]
+        flags = (*_FLAGS, "-B") if sys.dont_write_bytecode else _FLAGS
+        command = [sys.executable, *flags, "-c", _BOOT, _ROOT, module, str(theirs.fileno()), *arguments]
         try:
             process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
                 command,

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from llmbench_validators import registry, show
+from llmbench_validators import registry, sandbox, show
 from llmbench_validators.types import Completion, SandboxFault, ValidationSpecError, Verdict
 
 MAX_LINE = 16 << 20
@@ -32,15 +32,19 @@ Resolve = Callable[[str], TaskBlock]
 """Finds a task by its name; raises LookupError when there is none, Unreadable to say more."""
 
 
+Results = Generator[dict[str, Any], None, None]
+
+
 class Unreadable(ValueError):
     """The line is no input of this format."""
 
 
-def grade_lines(lines: Iterable[bytes], jobs: int = 1, resolve: Resolve | None = None) -> Iterator[dict[str, Any]]:
+def grade_lines(lines: Iterable[bytes], jobs: int = 1, resolve: Resolve | None = None) -> Results:
     """One result a non-empty line, in order, ``jobs`` at a time.
 
     A few lines are read ahead, in a thread of its own, so that a result comes as soon as it is known although the
-    next line has not come yet. Raises what reading ``lines`` raises.
+    next line has not come yet. When it is left early, by Ctrl-C too, code under way is ended at once. Raises what
+    reading ``lines`` raises.
     """
     pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="grading")
     feed = _Feed(pool, jobs, resolve)
@@ -51,6 +55,12 @@ def grade_lines(lines: Iterable[bytes], jobs: int = 1, resolve: Resolve | None =
             yield future.result()
         if feed.error is not None:
             raise feed.error
+    except BaseException:  # Ctrl-C, or nobody wants the rest: code under way could take minutes
+        pool.shutdown(wait=False, cancel_futures=True)
+        sandbox.break_off()
+        pool.shutdown(wait=True)
+        sandbox.renew()
+        raise
     finally:
         feed.stop()
         pool.shutdown(wait=True, cancel_futures=True)

@@ -2,6 +2,7 @@
 
 job: ``replies`` = list of ``[args, kwargs]``, ``patience`` = after how many timeouts the others are not tried, and
 ``code``, ``function``, ``imports``, ``timeout_s``, ``memory_mb``.
+``load_s`` is the time the code, which is our own, has to load.
 outcome: ``{replies: [[word, text, value]]}``; ``word`` None means that ``value`` was returned.
 """
 
@@ -13,7 +14,8 @@ from typing import Any
 
 from llmbench_validators import wire
 from llmbench_validators.runner import Runner
-from llmbench_validators.session import CandidateFailed, WarmZygote
+from llmbench_validators.session import CandidateFailed
+from llmbench_validators.warm import WarmZygote
 
 _MAX_REPLIES_BYTES = 3 << 20
 _TOO_LARGE = ["output_limit", "returned a value that is too large or too deep", None]
@@ -35,6 +37,8 @@ def _reply(job: dict[str, Any], call: Any, zygote: WarmZygote, parent: socket.so
     args, kwargs = call
     runner = Runner(job, zygote, parent, 1)
     try:
+        runner.ready()
+        runner.begin_stage()  # the time it took to load, which is our own code's, is not the answer's
         reply = runner.call(wire.encode(args), wire.encode(kwargs))
     except CandidateFailed as exc:
         return [exc.word, exc.text, None]

@@ -35,22 +35,22 @@ _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
     """Do what ``request`` asks in the current folder; both dictionaries are described above."""
-    _hide()
+    hide()
     import random
 
     random.seed(0)
     try:
         _lay_out({**request["files"], **request["held"]})
     except OSError as exc:
-        return {"nonce": request["nonce"], "results": [["project", "format", _describe(exc)]], "tampered": []}
-    _preload(request["preload"])
+        return {"nonce": request["nonce"], "results": [["project", "format", describe(exc)]], "tampered": []}
+    preload(request["preload"])
     guard = Guard(request["preload"], [_Results])
     _find_modules(request, guard)
     work = _probe if request["kind"] == "probe" else _tests
     return {"nonce": request["nonce"], **work(request, guard)}
 
 
-def _hide() -> None:
+def hide() -> None:
     """Take this module and those it stands on out of reach of an import."""
     for name in list(sys.modules):
         if name == "candidate" or name.startswith("llmbench_validators"):
@@ -67,7 +67,7 @@ def _lay_out(files: dict[str, str]) -> None:
             file.write(text)
 
 
-def _preload(names: list[str]) -> None:
+def preload(names: list[str]) -> None:
     """Import what the tests will want while the answer's files cannot be found yet."""
     for name in names:
         try:
@@ -114,12 +114,13 @@ class _Held:
 def _probe(request: dict[str, Any], guard: Guard) -> dict[str, Any]:
     """What the module's ``probe()`` returns; what it raises goes on to the caller."""
     value = _module(request, guard).__dict__["probe"]()
-    value = _awaited(value) if isinstance(value, types.CoroutineType) else value
+    value = awaited(value) if isinstance(value, types.CoroutineType) else value
     guard.look()
     return {"value": value, "tampered": guard.broken()}
 
 
-def _awaited(value: Any) -> Any:
+def awaited(value: Any) -> Any:
+    """The result of a coroutine."""
     import asyncio
 
     return asyncio.run(value)
@@ -142,14 +143,14 @@ def _tests(request: dict[str, Any], guard: Guard) -> dict[str, Any]:
     try:
         module = _module(request, guard)
     except BaseException as exc:  # noqa: BLE001 - the top of an untrusted program; everything is reported
-        results.tell("module", _load_word(exc), _describe(exc))
+        results.tell("module", load_word(exc), describe(exc))
         return {"results": results.listed(), "tampered": guard.broken()}
     guard.look()
     suite = unittest.TestSuite([unittest.defaultTestLoader.loadTestsFromModule(module), *_functions(module)])
     try:
         suite.run(results)
     except BaseException as exc:  # noqa: BLE001 - KeyboardInterrupt and the like end the run, not the report
-        results.tell("module", _word(exc), _describe(exc))
+        results.tell("module", failure_word(exc), describe(exc))
     if not results.told:
         results.tell("module", None, "")
     guard.look()
@@ -193,7 +194,7 @@ class _Function(unittest.TestCase):
     def runTest(self) -> None:  # noqa: N802 - unittest's name
         value = self._function()
         if isinstance(value, types.CoroutineType):
-            _awaited(value)
+            awaited(value)
 
 
 class _Results(unittest.TestResult):
@@ -233,14 +234,14 @@ class _Results(unittest.TestResult):
         self.tell(_name(test), None, "")
 
     def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802 - unittest's name
-        self.tell(_name(test), "wrong_answer", _describe(err[1]))
+        self.tell(_name(test), "wrong_answer", describe(err[1]))
 
     def addError(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802 - unittest's name
-        self.tell(_name(test), _word(err[1]), _describe(err[1]))
+        self.tell(_name(test), failure_word(err[1]), describe(err[1]))
 
     def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:  # noqa: N802 - unittest's name
         if err is not None:
-            self.tell(_name(test), _word(err[1]), _describe(err[1]))
+            self.tell(_name(test), failure_word(err[1]), describe(err[1]))
 
     def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802 - unittest's name
         """Only a decorator of the test file skips a test; anything else could be the answer's doing."""
@@ -262,15 +263,17 @@ def _name(test: unittest.TestCase) -> str:
     return f"{type(test).__qualname__}.{method}" if method else str(test)
 
 
-def _load_word(exc: BaseException) -> str:
+def load_word(exc: BaseException) -> str:
+    """The failure word for what a module raised while it was loaded."""
     if type(exc) is ImportError and "cannot import name" in str(exc):
         return "missing_function"
     if isinstance(exc, ImportError):
         return "import_error"
-    return "syntax_error" if isinstance(exc, SyntaxError) else _word(exc)
+    return "syntax_error" if isinstance(exc, SyntaxError) else failure_word(exc)
 
 
-def _word(exc: BaseException) -> str:
+def failure_word(exc: BaseException) -> str:
+    """The failure word for what a test raised."""
     if isinstance(exc, AssertionError):
         return "wrong_answer"
     if isinstance(exc, MemoryError):
@@ -280,7 +283,7 @@ def _word(exc: BaseException) -> str:
     return "runtime_error"
 
 
-def _describe(exc: BaseException) -> str:
+def describe(exc: BaseException) -> str:
     """The exception as text that is the same in every run: no addresses, no temporary folder."""
     try:
         text = str(exc)[: 4 * _MAX_TEXT]

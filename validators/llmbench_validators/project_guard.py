@@ -24,16 +24,20 @@ _MAX_DEPTH, _MAX_ITEMS, _MAX_TEXT = 6, 50, 300
 _EVENTS = frozenset(
     {
         *("sys._getframe", "sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile"),
-        *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
+        *("gc.get_objects", "gc.get_referrers", "gc.get_referents", "code.__new__"),
     }
 )
 _INSIDES = frozenset({"tb_frame", "gi_frame", "cr_frame", "ag_frame", "f_back", "__closure__", "__globals__"})
 
 
 class Guard:
-    """``names`` are modules the tests use, ``classes`` further classes nobody may change."""
+    """``names`` are modules the tests use, ``classes`` further classes nobody may change.
 
-    def __init__(self, names: Iterable[str], classes: Iterable[type] = ()) -> None:
+    With ``fatal`` the process ends when code of the answer reaches for frames or objects.
+    """
+
+    def __init__(self, names: Iterable[str], classes: Iterable[type] = (), *, fatal: bool = False) -> None:
+        self._fatal = fatal
         self._notes: list[str] = []
         self._trusted = [vars(sys.modules[name]) for name in ("unittest.mock",) if name in sys.modules]
         self._gate()
@@ -70,12 +74,13 @@ class Guard:
     def _spy(self) -> None:
         """An audit hook, which cannot be taken off: notes code of the answer that reaches for frames or objects."""
         library = (os.path.dirname(os.__file__) + os.sep, "<frozen ", "llmbench_validators")
-        looking = False
+        looking, leave = False, os._exit if self._fatal else None
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
             nonlocal looking
             inside = event == "object.__getattr__" and args[1] in _INSIDES
-            if looking or not (inside or event in _EVENTS or event.startswith("ctypes.")):
+            disguised = event == "compile" and str(args[1]).startswith(library)
+            if looking or not (inside or disguised or event in _EVENTS or event.startswith("ctypes.")):
                 return
             looking = True
             try:
@@ -83,6 +88,8 @@ class Guard:
                 own = any(asker.f_globals is known for known in self._trusted)
                 if not own and not asker.f_code.co_filename.startswith(library):
                     self.note(f"{args[1] if inside else event} was used")
+                    if leave is not None:
+                        leave(0)
             finally:
                 looking = False
 

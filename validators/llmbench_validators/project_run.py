@@ -6,18 +6,16 @@ the test file is known to hold.
 
 from __future__ import annotations
 
-import functools
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from typing import Any, Literal
 
-from llmbench_validators import project_tests, sandbox, show
+from llmbench_validators import child_code, clock, project_tests, sandbox, show
 
 TRUST = "trust: weak (the tests ran in the same process as the answer)"
-_STRETCH, _START_S, _OVERHEAD_S = 4.0, 2.0, 60.0
-_WORDS = frozenset(
+_START_S, _OVERHEAD_S = 2.0 + clock.STRETCH * child_code.LOAD_S, 60.0
+WORDS = frozenset(
     {
         *("wrong_answer", "runtime_error", "timeout", "memory_limit", "cheating", "blocked", "output_limit"),
         *("syntax_error", "import_error", "missing_function", "format"),
@@ -25,12 +23,6 @@ _WORDS = frozenset(
 )
 _MAX_SHOWN = 5
 _CHILD_MODULES = ("project_guard", "project_child")
-_MAKE = """import sys, types
-def _made(name, text):
-    module = sys.modules[name] = types.ModuleType(name)
-    exec(compile(text, name, "exec"), module.__dict__)
-    return module
-"""
 _BATCH = 8
 """Works a job may hold: enough to save exchanges, few enough for each to have room in the outcome."""
 
@@ -97,26 +89,18 @@ def run(works: Sequence[Work], limits: Limits) -> tuple[list[Reply], str]:
 def _batch(works: Sequence[Work], limits: Limits) -> tuple[list[Reply], str]:
     nonces = [secrets.token_hex(16) for _ in works]
     job = {
-        "code": _child_code(),
+        "code": child_code.assembled(*_CHILD_MODULES),
         "function": "run",
         "imports": [],
         "timeout_s": limits.timeout_s,
         "memory_mb": limits.memory_mb,
         "patience": limits.patience,
+        "load_s": child_code.LOAD_S,
         "replies": [[[_request(work, nonce)], {}] for work, nonce in zip(works, nonces, strict=True)],
     }
-    seconds = len(works) * (limits.timeout_s * _STRETCH + _START_S) + _OVERHEAD_S
+    seconds = len(works) * (limits.timeout_s * clock.STRETCH + _START_S) + _OVERHEAD_S
     outcome, level = sandbox.run(job, seconds)
-    return [_reply(raw, nonce) for raw, nonce in zip(outcome["replies"], nonces, strict=True)], level
-
-
-@functools.cache
-def _child_code() -> str:
-    """Code that makes the two modules of a project process in memory, for it cannot read ours, and names ``run``."""
-    folder = resources.files("llmbench_validators")
-    texts = {name: folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in _CHILD_MODULES}
-    made = [f"_made({f'llmbench_validators.{name}'!r}, {text!r})" for name, text in texts.items()]
-    return f"{_MAKE}{made[0]}\nrun = {made[1]}.run\n"
+    return [read_reply(raw, nonce) for raw, nonce in zip(outcome["replies"], nonces, strict=True)], level
 
 
 def _request(work: Work, nonce: str) -> dict[str, Any]:
@@ -132,10 +116,11 @@ def _request(work: Work, nonce: str) -> dict[str, Any]:
     }
 
 
-def _reply(raw: Sequence[Any], nonce: str) -> Reply:
+def read_reply(raw: Sequence[Any], nonce: str) -> Reply:
+    """What a process that was given ``nonce`` told, as the sandbox hands it over: word, text and value."""
     word, text, value = raw
     if word is not None:
-        return Reply({}, word if word in _WORDS else "runtime_error", text)
+        return Reply({}, word if word in WORDS else "runtime_error", text)
     if not isinstance(value, dict) or value.get("nonce") != nonce:
         return Reply({}, "cheating", "wrote to the result channel")
     if tampered := value.get("tampered"):
@@ -168,6 +153,6 @@ def _counted(work: Work, known: project_tests.Known, told: Mapping[str, tuple[An
     word = next((str(entry[0]) for entry in failed.values()), "cheating" if missing or forged else None)
     if forged or (failed and passed == len(wanted)):
         passed = 0
-    if word is not None and word not in _WORDS:
+    if word is not None and word not in WORDS:
         word = "runtime_error"
     return Report(passed, max(1, len(wanted)), word, tuple(findings))

@@ -48,7 +48,13 @@ def generated(task: CodingSpec, run: Run) -> Generated:
 def _fingerprint(task: CodingSpec) -> str:
     """Changes with everything the tests depend on, and with nothing else: it is the generator's seed too."""
     inputs = [wire.encode(list(test.args)) for test in task.base]
-    parts = [task.function, task.reference, task.setup_code, inputs]
+    parts = [
+        task.function,
+        task.reference,
+        task.setup_code,
+        inputs,
+        *([task.compare] if task.compare == "argument" else []),
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -60,6 +66,8 @@ def _generate(task: CodingSpec, inputs: Sequence[tuple[Any, ...]], seed: int, ru
         "code": task.reference,
         "function": task.function,
         "imports": list(task.imports),
+        "compare": task.compare,
+        "watched": task.compare == "argument",
         "timeout_s": _SECONDS_EACH,
         "memory_mb": task.memory_mb,
         "calls": calls,

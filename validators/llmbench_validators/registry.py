@@ -33,9 +33,31 @@ _RUNS_CODE = frozenset({"coding", "coding_multifile", "exam"})
 def grade(spec: Mapping[str, Any], completion: Completion) -> Verdict:
     """Grade with the validator ``spec["type"]`` names.
 
-    Raises ValidationSpecError for an unknown type or a wrong block, SandboxFault when code could not be run.
+    Raises ValidationSpecError for an unknown type or a wrong block, SandboxFault when code could not be run. Anything
+    else, such as the TypeError for what is no verdict, is a fault of the validator and says nothing of the answer.
     """
-    return validator(spec.get("type"))(spec, completion)
+    name = spec.get("type")
+    try:
+        verdict = validator(name)(spec, completion)
+    except SystemExit as exc:  # of a plug-in: it must not end the process it is loaded into
+        raise RuntimeError(f"the validator {name!r} tried to end the process ({exc})") from exc
+    if (fault := _fault(verdict)) is not None:
+        raise TypeError(f"the validator {name!r} returned no verdict: {fault}")
+    return verdict
+
+
+def _fault(verdict: object) -> str | None:
+    """What makes a value no verdict."""
+    if not isinstance(verdict, Verdict):
+        return f"a {type(verdict).__name__}"
+    if not isinstance(verdict.passed, bool) or verdict.confidence not in ("high", "medium", "low"):
+        return "passed must be a boolean, confidence high, medium or low"
+    score = verdict.score
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+        return f"score must be a number from 0 to 1, not {score!r:.60}"
+    if verdict.passed is not (verdict.failure is None):
+        return "failure must be a word when it did not pass, and None when it did"
+    return None
 
 
 def check(spec: Mapping[str, Any]) -> None:

@@ -9,6 +9,8 @@ import textwrap
 import warnings
 from collections.abc import Callable
 
+from llmbench_validators import trees
+
 _NAME = "<answer>"
 # Odd escapes in a model's code are its own affair; without this they would be printed as ours.
 for _category in (SyntaxWarning, DeprecationWarning):
@@ -28,7 +30,7 @@ Repair = Callable[[str], str]
 def parsed(code: str) -> ast.Module | None:
     """The syntax tree of ``code``, None when it is no Python."""
     try:
-        return ast.parse(code, _NAME)
+        return trees.tree(code, _NAME)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
 
@@ -36,7 +38,7 @@ def parsed(code: str) -> ast.Module | None:
 def why_not(code: str) -> str:
     """What the parser says about ``code``, with the line; empty when it parses."""
     try:
-        ast.parse(code, _NAME)
+        trees.tree(code, _NAME)
     except SyntaxError as exc:
         return f"line {exc.lineno}: {exc.msg}"
     except (ValueError, MemoryError, RecursionError) as exc:

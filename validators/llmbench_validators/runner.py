@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from llmbench_validators import arguments, wire
 from llmbench_validators.session import Candidate, CandidateFailed, Reply, Zygote
 
 Call = tuple[Any, Any]
@@ -26,6 +27,8 @@ class Runner:
     """Calls the function of ``job`` (``code``, ``function``, ``imports``, ``timeout_s``, ``memory_mb``).
 
     ``stages`` bounds the processor time of one process: that many stages and the loading of the code.
+    ``load_s`` is the least time the code has to load. With ``watched`` in the job the replies tell what calls do to
+    their arguments.
     With ``careful`` in the job not even the compiler meets the code outside the sandbox.
     """
 
@@ -63,10 +66,16 @@ class Runner:
 
     def _started(self) -> Candidate:
         job = self._job
-        candidate = Candidate(self._zygote, (job["memory_mb"] << 20, self._cpu_seconds), self._parent)
-        candidate.limit(job["timeout_s"])
+        budget = job["memory_mb"] << 20, self._cpu_seconds
+        candidate = Candidate(self._zygote, budget, self._parent, again=bool(job.get("careful")))
+        candidate.limit(max(job["timeout_s"], job.get("load_s", 0.0)))
         imports = [code for line in job["imports"] if (code := _compiled_import(line)) is not None]
-        program = {"code": self._code or job["code"], "function": job["function"], "imports": imports}
+        program = {
+            "code": self._code or job["code"],
+            "function": job["function"],
+            "imports": imports,
+            "watched": bool(job.get("watched")),
+        }
         with ExitStack() as unless_loaded:
             unless_loaded.callback(candidate.end)
             try:
@@ -102,7 +111,18 @@ class Runner:
         """End the process; the next call starts another."""
         candidate, self._candidate = self._candidate, None
         if candidate is not None:
-            candidate.end()
+            candidate.leave()
+
+
+def carry_out(value: Any, reply: Reply) -> None:
+    """Put what a call did to its arguments into ``value``, the pair of arguments and keyword arguments.
+
+    Raises CandidateFailed for what no honest process tells.
+    """
+    try:
+        arguments.apply(value, reply.changes or ())
+    except wire.Malformed:
+        raise CandidateFailed("cheating", "wrote to the result channel") from None
 
 
 def _compiled(code: str) -> types.CodeType | None:

@@ -7,7 +7,9 @@ forked: the pool starts fresh interpreters.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
+import socket
 import subprocess
 import threading
 from typing import Any
@@ -20,33 +22,40 @@ _START_S = 90.0
 _MAX_OUTCOME = 4 << 20
 _MAX_PROCESSES = 8
 _ENDING_S = 5.0
+_LEAVING_S = 0.5
 
 
 class _Checker:
-    """One checker process and its channel."""
+    """One checker process and its channel. It is still starting until :meth:`ready` was called."""
 
     def __init__(self, mode: str = "") -> None:
         if os.name != "posix":
             raise SandboxFault(f"model code cannot be run safely on {os.name}; use Linux, or WSL 2 on Windows")
+        self._leaving = False
         self._folder = folders.make()
         try:
             self._process, self._channel = launch.start("llmbench_validators.checker", self._folder, mode)
         except OSError as exc:
             raise SandboxFault(f"the checker process could not be started: {exc}") from exc
-        self.report = self._exchange(None, _START_S)
-        if "fault" in self.report:
+        self._mailbox = wire.Mailbox(self._channel)
+
+    def ready(self) -> dict[str, Any]:
+        """The isolation report, once the process has made it; to be asked for once."""
+        report = self._exchange(None, _START_S)
+        if "fault" in report:
             self.stop()
-            raise SandboxFault(str(self.report["fault"]))
+            raise SandboxFault(str(report["fault"]))
+        return report
 
     def run(self, job: dict[str, Any], seconds: float) -> dict[str, Any]:
-        return dict(wire.decode(self._exchange(wire.encode(job), seconds)))
+        return self._exchange(job, seconds)
 
-    def _exchange(self, message: Any, seconds: float) -> dict[str, Any]:
-        self._channel.settimeout(seconds)
+    def _exchange(self, message: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
         try:
+            self._channel.settimeout(seconds)
             if message is not None:
-                wire.send(self._channel, message)
-            reply = wire.receive(self._channel, _MAX_OUTCOME)
+                wire.send_trusted(self._channel, message)
+            reply = wire.decode(wire.unpack(self._mailbox.take(_MAX_OUTCOME)))
         except (OSError, EOFError, ValueError) as exc:
             self.stop(kill=True)
             raise SandboxFault(f"the checker process failed: {exc or type(exc).__name__}") from exc
@@ -55,12 +64,18 @@ class _Checker:
             raise SandboxFault("the checker process answered nonsense")
         return reply
 
+    def leave(self) -> None:
+        """Tell the process to end, whatever it is doing; whoever waits for its answer gets a SandboxFault."""
+        self._leaving = True
+        with contextlib.suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
+
     def stop(self, *, kill: bool = False) -> None:
         self._channel.close()
-        if kill:
+        if kill and not self._leaving:
             self._process.kill()
         try:
-            self._process.wait(_ENDING_S)
+            self._process.wait(_LEAVING_S if self._leaving else _ENDING_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -78,7 +93,16 @@ class Pool:
         self._slots = threading.BoundedSemaphore(size or max(1, min(os.cpu_count() or 1, _MAX_PROCESSES)))
         self._lock = threading.Lock()
         self._idle: list[_Checker] = []
+        self._starting: list[_Checker] = []
+        self._busy: set[_Checker] = set()
+        self._ended = False
         self._report: dict[str, Any] | None = None
+
+    def prepare(self) -> None:
+        """Start the first checker without waiting for it; what is wrong with it is said when it is needed."""
+        with self._lock, contextlib.suppress(SandboxFault):
+            if not (self._idle or self._starting or self._busy):
+                self._starting.append(_Checker(self._mode))
 
     def report(self) -> dict[str, Any]:
         """What the sandbox keeps from code here (``level``, ``guarantees``, ``mechanisms``). Raises SandboxFault."""
@@ -104,8 +128,13 @@ class Pool:
 
     def _attempt(self, job: dict[str, Any], seconds: float, *, fresh: bool) -> dict[str, Any]:
         checker = self._take(fresh=fresh)
-        outcome = checker.run(job, seconds)
+        try:
+            outcome = checker.run(job, seconds)
+        except SandboxFault:
+            self._busy.discard(checker)
+            raise
         if outcome.get("recycle"):
+            self._busy.discard(checker)
             checker.stop()
         else:
             self._put_back(checker)
@@ -115,21 +144,44 @@ class Pool:
 
     def _take(self, *, fresh: bool = False) -> _Checker:
         with self._lock:
+            if self._ended:
+                raise SandboxFault("grading was broken off")
             if self._idle and not fresh:
-                return self._idle.pop()
-        checker = _Checker(self._mode)
-        self._report = checker.report
+                checker = self._idle.pop()
+                self._busy.add(checker)
+                return checker
+            checker = self._starting.pop() if self._starting else _Checker(self._mode)
+            self._busy.add(checker)
+        try:
+            self._report = checker.ready()
+        except SandboxFault:
+            self._busy.discard(checker)
+            raise
         return checker
 
     def _put_back(self, checker: _Checker) -> None:
         with self._lock:
+            self._busy.discard(checker)
             self._idle.append(checker)
 
     def close(self) -> None:
         """End every idle checker, and with it its sandbox processes."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for checker in idle:
+            starting, self._starting = self._starting, []
+        for checker in starting:
+            checker.leave()
+        for checker in idle + starting:
+            checker.stop()
+
+    def break_off(self) -> None:
+        """End every checker, also those at work; nothing more is graded here."""
+        with self._lock:
+            self._ended = True
+            checkers = [*self._idle, *self._starting, *self._busy]
+        for checker in checkers:
+            checker.leave()
+        for checker in checkers:
             checker.stop()
 
 
@@ -165,6 +217,21 @@ def meets(level: str) -> bool:
     if needed not in LEVELS:
         raise SandboxFault(f"LLMBENCH_MIN_ISOLATION is {needed!r}; use one of {', '.join(LEVELS)}")
     return level in LEVELS and LEVELS.index(level) >= LEVELS.index(needed)
+
+
+def prepare() -> None:
+    """Start the sandbox in the background, for a caller that will need it soon."""
+    _pool.prepare()
+
+
+def break_off() -> None:
+    """End all grading of code in this process, at once: each call of it raises SandboxFault, until :func:`renew`."""
+    _pool.break_off()
+
+
+def renew() -> None:
+    """Make grading possible again after :func:`break_off`, once nobody is at it any more."""
+    _renew()
 
 
 def isolation_report() -> dict[str, Any]:

@@ -6,21 +6,16 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from llmbench_validators import folders, launch, wire, zygote
+from llmbench_validators import candidate, clock, show, wire
+from llmbench_validators.clock import Clock
 from llmbench_validators.types import SandboxFault
 
-_START_S = 60.0
-_SEND_S = 10.0
-_DEATH_GRACE_S = 1.0
-_STRETCH = 4.0
-"""A stage may take this many times its limit in wall time when the machine, not the candidate, is the cause."""
+_MAX_RINGS = 4096
+_DEATH_GRACE_S, _DYING_S = 1.0, 60.0
 _CONFINEMENT_FAILED, _OUT_OF_MEMORY = 71, 70
 _CALL_WORDS = frozenset({"runtime_error", "blocked", "memory_limit"})
 _LOAD_WORDS = _CALL_WORDS | {"syntax_error", "import_error", "missing_function"}
@@ -40,7 +35,8 @@ class CandidateFailed(Exception):
 class Reply:
     """What one call came to: a value, or a failure word with a short text.
 
-    ``raised`` and ``kin`` name the exception and the nearest builtin it derives from.
+    ``raised`` and ``kin`` name the exception and the nearest builtin it derives from. ``changes`` is what the call did
+    to its arguments, as told and unchecked, see :mod:`llmbench_validators.arguments`.
     """
 
     value: Any = None
@@ -48,6 +44,11 @@ class Reply:
     text: str = ""
     raised: str | None = None
     kin: str = "Exception"
+    changes: Any = None
+
+
+Budget = tuple[int, int]
+"""Of one candidate: bytes of memory and seconds of processor time."""
 
 
 class Ended(NamedTuple):
@@ -58,18 +59,30 @@ class Ended(NamedTuple):
     clean: bool
 
 
+class Started(NamedTuple):
+    """A new candidate: the channel it serves, the end of the pipe its replies come from, and its process number.
+
+    The last is a function, for it may have to be waited for. The descriptor is the receiver's to close.
+    """
+
+    channel: socket.socket
+    replies: int
+    pid: Callable[[], int]
+
+
 class Zygote(Protocol):
     """What a session needs of the process that forks candidates."""
 
-    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
-        """Fork a candidate that serves the channel ``passed``; the result waits for its process number.
-
-        ``budget`` is in bytes of memory and seconds of processor time.
-        """
+    def start(self, budget: Budget) -> Started:
+        """A new candidate."""
         ...
 
     def end(self, pid: int, grace_s: float) -> Ended:
         """Make sure the candidate is gone; it may end by itself within ``grace_s``."""
+        ...
+
+    def leave(self, pid: int, budget: Budget) -> None:
+        """As :meth:`end`, when nobody needs to know how; ``budget`` is what the next one will likely have."""
         ...
 
     def clean(self) -> None:
@@ -77,103 +90,27 @@ class Zygote(Protocol):
         ...
 
 
-class WarmZygote:
-    """A running zygote process whose candidates write below ``folder``, an empty one.
-
-    ``mode`` is passed on to it. Raises SandboxFault when it does not answer.
-    """
-
-    def __init__(self, folder: str, mode: str = "") -> None:
-        self._folder = folder
-        try:
-            self._process, self._control = launch.start("llmbench_validators.zygote", self._folder, mode)
-        except OSError as exc:
-            raise SandboxFault(f"the sandbox process could not be started: {exc}") from exc
-        self._control.settimeout(_START_S)
-        self._pids: list[int] = []
-        self._starts = 0
-        self.mechanisms = self._described()
-
-    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
-        """See :class:`Zygote`. Raises SandboxFault when the process is gone; the result does so too."""
-        descriptor = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed.fileno().to_bytes(4, sys.byteorder))]
-        self._send(zygote.ORDER.pack(zygote.START, *budget), descriptor)
-        self._starts += 1
-        number = self._starts
-        return lambda: self._pid(number)
-
-    def _pid(self, number: int) -> int:
-        """The process number of the candidate that was started as the ``number``-th; they are told in order."""
-        while len(self._pids) < number:
-            self._pids.append(self._answer()[0])
-        return self._pids[number - 1]
-
-    def end(self, pid: int, grace_s: float) -> Ended:
-        """See :class:`Zygote`. Raises SandboxFault when the process is gone."""
-        self._send(zygote.ORDER.pack(zygote.END, pid, int(grace_s * 1000)), [])
-        if self._starts:
-            self._pid(self._starts)
-        status, killed, clean = self._answer()
-        return Ended(status, bool(killed), bool(clean))
-
-    def _send(self, order: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
-        try:
-            self._control.sendmsg([order], ancillary)
-        except OSError as exc:
-            raise SandboxFault(f"the sandbox process is gone: {exc}") from exc
-
-    def _answer(self) -> tuple[int, int, int]:
-        try:
-            data = self._control.recv(zygote.ANSWER.size, socket.MSG_WAITALL)
-        except OSError as exc:
-            raise SandboxFault(f"the sandbox process does not answer: {exc}") from exc
-        if len(data) != zygote.ANSWER.size:
-            raise SandboxFault("the sandbox process has ended")
-        pid_or_status, killed, clean = zygote.ANSWER.unpack(data)
-        return pid_or_status, killed, clean
-
-    def _described(self) -> dict[str, Any]:
-        try:
-            reply = wire.receive(self._control, 1 << 16)
-        except (OSError, EOFError, ValueError) as exc:
-            raise SandboxFault(f"the sandbox process does not answer: {exc}") from exc
-        return dict(reply)
-
-    def clean(self) -> None:
-        """Remove what a candidate left. Raises SandboxFault when something resists."""
-        with os.scandir(self._folder) as entries:
-            left = [entry.path for entry in entries]
-        for path in left:
-            folders.remove(path)
-        if os.listdir(self._folder):
-            raise SandboxFault(f"files of a candidate cannot be removed from {self._folder}")
-
-    def stop(self) -> None:
-        """Close the channel, which ends the process; kill it when it lingers."""
-        self._control.close()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        folders.remove(self._folder)
-
-
 class Candidate:
-    """One candidate process. ``budget``: see :class:`Zygote`.
+    """One candidate process.
 
-    ``parent`` is watched too, so that nothing outlives the process we work for.
+    ``parent`` is watched too, so that nothing outlives the process we work for. ``again`` says that the code was
+    tried before: what looked like somebody else's doing then is its own.
     """
 
-    def __init__(self, zygote: Zygote, budget: tuple[int, int], parent: socket.socket | None = None) -> None:
+    def __init__(
+        self, zygote: Zygote, budget: Budget, parent: socket.socket | None = None, *, again: bool = False
+    ) -> None:
         self._zygote = zygote
+        self._budget = budget
         self._parent = parent
-        self._channel, theirs = socket.socketpair()
+        self._again = again
+        self._channel, self._replies, self.pid = zygote.start(budget)
         self._channel.setblocking(False)
-        self._inbox = wire.Inbox(self._channel)
-        with theirs:
-            self.pid = zygote.start(budget, theirs)
+        self._inbox = wire.Inbox(self._replies)
+        self._watched = _watch(self._channel, parent)
+        self._silent = False
         self._ended: Ended | None = None
+        self._bells = self._calls_for_room = 0  # still to be expected
         self.owes = 0
         """Replies still to come."""
         self.is_async = False
@@ -185,11 +122,12 @@ class Candidate:
         self._clock = Clock(self.pid, seconds, fresh=self._clock is None)
 
     def load(self, program: dict[str, Any], calls: list[tuple[Any, Any]]) -> None:
-        """Run ``program`` (``code``: text or compiled, ``function``, ``imports``: compiled), then ``calls``.
+        """Run ``program``, then ``calls``.
 
-        Returns once the code is loaded. Raises CandidateFailed.
+        program: ``code`` (text or compiled), ``function``, ``imports`` (compiled), ``watched``. Returns once the
+        code is loaded. Raises CandidateFailed.
         """
-        self._send({**program, "calls": calls})
+        self._ask({**program, "calls": calls}, len(calls) + 1)
         self.owes = len(calls)
         reply = self._receive()
         if "failed" in reply:
@@ -204,8 +142,8 @@ class Candidate:
 
         With ``times`` they are made that often, and there is one reply to all of them: the first failure, or none.
         """
-        self._send({"calls": calls, "times": times} if times else {"calls": calls})
         self.owes = 1 if times else len(calls)
+        self._ask({"calls": calls, "times": times} if times else {"calls": calls}, self.owes)
 
     def reply(self) -> Reply:
         """What the next call came to. Raises CandidateFailed when the process did not survive it."""
@@ -213,7 +151,7 @@ class Candidate:
         self.owes -= 1
         if "value" in reply:
             try:
-                return Reply(value=wire.decode(reply["value"]))
+                return Reply(value=wire.decode(reply["value"]), changes=reply.get("changes"))
             except (wire.Malformed, RecursionError) as exc:
                 raise self._forged() from exc
         if "odd" in reply:
@@ -224,20 +162,49 @@ class Candidate:
             raise self._forged()
         return _raised(reply)
 
-    def _send(self, request: dict[str, Any]) -> None:
+    def _ask(self, request: dict[str, Any], replies: int) -> None:
+        if self._inbox.partial:  # more than was asked for
+            raise self._forged()
+        self._bells += 1
+        self._calls_for_room += candidate.MOST_CALLS * replies
+        self._send(wire.pack_trusted(request))
+
+    def _send(self, frame: bytes) -> None:
         try:
-            self._channel.settimeout(_SEND_S)
-            self._channel.sendall(wire.pack_trusted(request))
-            self._channel.setblocking(False)
-        except TimeoutError:
-            self.end()
-            raise CandidateFailed("timeout", "did not read its arguments in time") from None
+            sent = self._channel.send(frame)
+        except BlockingIOError:
+            sent = 0
         except OSError:
             raise self._death() from None
+        if sent < len(frame):
+            self._send_slowly(memoryview(frame)[sent:])
+
+    def _send_slowly(self, rest: memoryview) -> None:
+        clock = self._running()
+        room = select.poll()
+        room.register(self._channel, select.POLLOUT)
+        while rest:
+            if clock.over():
+                self.end()
+                raise CandidateFailed("timeout", "did not read its arguments in time")
+            room.poll(clock.patience() * 1000 + 1)
+            try:
+                rest = rest[self._channel.send(rest) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise self._death() from None
+
+    def _running(self) -> Clock:
+        assert self._clock is not None, "limit() starts the clock"
+        self._clock.resume()
+        return self._clock
 
     def _receive(self) -> dict[str, Any]:
         try:
-            reply = self._inbox.take(wire.MAX_REPLY, self._wait)
+            while (body := self._inbox.take(wire.MAX_REPLY)) is None:
+                self._wait()
+            reply = wire.unpack(body)
         except (wire.Closed, OSError):
             raise self._death() from None
         except (wire.TooLarge, wire.Malformed):
@@ -252,29 +219,54 @@ class Candidate:
         return CandidateFailed("cheating", "wrote to the result channel")
 
     def _wait(self) -> None:
-        """Until the candidate has something to read. Raises CandidateFailed when its time is over."""
-        watched: list[socket.socket] = [self._channel, *([self._parent] if self._parent else [])]
-        clock = self._clock
-        assert clock is not None, "limit() starts the clock"
-        while True:
-            left = clock.left()
-            if left <= 0:
+        """Until there are more replies. Raises CandidateFailed when its time is over, wire.Closed after the last.
+
+        Raises wire.Malformed when it says that it is done and is not, or rings without need.
+        """
+        clock = self._running()
+        while not self._silent:
+            if clock.over():
+                if self._inbox.read() and self._inbox.complete:  # of calls before the one that takes too long
+                    return
                 self.end()
                 raise CandidateFailed("timeout", f"ran longer than {clock.seconds:g} s")
-            ready, _, _ = select.select(watched, [], [], left)
-            if self._parent in ready:
-                raise ParentGone
-            if ready:
+            if not self._bells:
+                break
+            if self._heard(clock.patience()) and self._inbox.read():
+                clock.pause()
                 return
+        if not self._inbox.read():
+            raise wire.Closed("the candidate has ended") if self._silent else wire.Malformed("fewer replies than calls")
+
+    def _heard(self, seconds: float) -> bool:
+        """Wait for a sign that there are replies to read."""
+        self._watched.register(self._replies, select.POLLIN if self._inbox.partial else 0)
+        ready = dict(self._watched.poll(seconds * 1000 + 1))
+        if self._parent is not None and self._parent.fileno() in ready:
+            raise ParentGone
+        if ready.get(self._replies, 0) & ~select.POLLIN:
+            self._silent = True
+        if self._channel.fileno() in ready:
+            self._listen()
+        return bool(ready)
+
+    def _listen(self) -> None:
+        rung = self._channel.recv(_MAX_RINGS)
+        self._silent = self._silent or not rung
+        bells, rooms = rung.count(candidate.BELL), rung.count(candidate.ROOM)
+        self._bells -= bells
+        self._calls_for_room -= rooms
+        if bells + rooms < len(rung) or self._bells < 0 or self._calls_for_room < 0:
+            raise wire.Malformed("no bell of ours")
 
     def _death(self) -> CandidateFailed:
-        status, killed, _ = self.end(_DEATH_GRACE_S)
+        pid = self.pid()
+        used = clock.processor_time(pid)
+        status, killed, _ = self.end(_DYING_S if clock.is_leaving(pid) else _DEATH_GRACE_S)
         if killed:
             return CandidateFailed("cheating", "closed the result channel")
         if os.WIFSIGNALED(status):
-            number = os.WTERMSIG(status)
-            word = _SIGNAL_WORDS.get(signal.Signals(number), "runtime_error")
-            return CandidateFailed(word, f"the process died of {signal.Signals(number).name}")
+            return self._signalled(signal.Signals(os.WTERMSIG(status)), used)
         code = os.WEXITSTATUS(status)
         if code == _CONFINEMENT_FAILED:
             raise SandboxFault("the sandbox could not confine a process; see the isolation report")
@@ -283,50 +275,48 @@ class Candidate:
         word = "cheating" if code == 0 else "runtime_error"
         return CandidateFailed(word, f"ended the process with status {code} instead of returning")
 
+    def _signalled(self, number: signal.Signals, used: float) -> CandidateFailed:
+        word = _SIGNAL_WORDS.get(number, "runtime_error")
+        if number == signal.SIGKILL:
+            if used >= self._budget[1]:
+                word = "timeout"
+            elif not self._again:  # by itself, for want of memory, or by somebody: the second time will tell
+                raise SandboxFault("a process of the sandbox was killed")
+        return CandidateFailed(word, f"the process died of {number.name}")
+
     def end(self, grace_s: float = 0.0) -> Ended:
         """Make sure the process is gone; safe to call twice."""
         if self._ended is None:
-            self._channel.close()
+            self._close()
             self._ended = self._zygote.end(self.pid(), grace_s)
             if not self._ended.clean:
                 self._zygote.clean()
         return self._ended
+
+    def leave(self) -> None:
+        """As :meth:`end`, without waiting for it."""
+        if self._ended is None:
+            self._close()
+            self._ended = Ended(0, killed=True, clean=True)
+            self._zygote.leave(self.pid(), self._budget)
+
+    def _close(self) -> None:
+        self._channel.close()
+        if self._replies >= 0:
+            os.close(self._replies)
+        self._replies = -1
 
 
 class ParentGone(BaseException):
     """The process we grade for has closed its end; there is nobody left to answer."""
 
 
-class Clock:
-    """Time left of a stage, in seconds, not counting what the process spent waiting for a processor.
-
-    So a busy machine does not turn a right answer into a timeout, while sleeping and looping both count.
-    Waiting is field 2 of /proc/PID/schedstat (nanoseconds, Documentation/scheduler/sched-stats.rst).
-    """
-
-    def __init__(self, pid: Callable[[], int], seconds: float, *, fresh: bool) -> None:
-        self.seconds = seconds
-        self._pid = pid
-        self._start = time.monotonic()
-        self._waited = 0.0 if fresh else _run_queue_wait(pid())  # a new process has hardly waited yet
-
-    def left(self) -> float:
-        """Seconds until the stage is over; 0 or less when it is."""
-        elapsed = time.monotonic() - self._start
-        if elapsed < self.seconds:
-            return self.seconds - elapsed
-        if elapsed >= self.seconds * _STRETCH:
-            return 0.0
-        starved = _run_queue_wait(self._pid()) - self._waited
-        return self.seconds - (elapsed - starved)
-
-
-def _run_queue_wait(pid: int) -> float:
-    try:
-        with open(f"/proc/{pid}/schedstat", encoding="ascii") as table:
-            return int(table.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
+def _watch(channel: socket.socket, parent: socket.socket | None) -> select.poll:
+    watched = select.poll()
+    watched.register(channel, select.POLLIN)
+    if parent is not None:
+        watched.register(parent, select.POLLIN)
+    return watched
 
 
 def _raised(reply: dict[str, Any]) -> Reply:
@@ -336,9 +326,10 @@ def _raised(reply: dict[str, Any]) -> Reply:
         text=f"raised {name}: {text}" if text else f"raised {name}",
         raised=name,
         kin=_text(reply, "kin"),
+        changes=reply.get("changes"),
     )
 
 
 def _text(reply: dict[str, Any], key: str) -> str:
     value = reply.get(key, "")
-    return value[:300] if isinstance(value, str) else ""
+    return show.steady(value[:300]) if isinstance(value, str) else ""

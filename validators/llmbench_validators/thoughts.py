@@ -10,6 +10,8 @@ _OPEN_HERE = re.compile(_TAG, re.IGNORECASE)
 _OPEN = re.compile(rf"(?:^|(?<=\n)){_TAG}", re.IGNORECASE)
 _CLOSE = rf"(?:</\|?(?:{_TAGS})\|?>|<\|/(?:{_TAGS})\|>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>)"
 _ORPHAN = re.compile(rf"(?<![\"'`]){_CLOSE}(?![\"'`])", re.IGNORECASE)
+# One of these is in every tag, so that most texts need no search for tags at every place.
+_IN_TAGS = ("think", "thought", "reasoning", "reflection", "scratchpad", "analysis")
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:<\|constrain\|>\w+)?<\|message\|>")
 _CHANNEL = "<|channel|>"
 
@@ -23,6 +25,9 @@ def answer(text: str) -> tuple[str, bool]:
     """
     if _CHANNEL in text:
         return _last_channel(text)
+    folded = text.casefold()
+    if not any(word in folded for word in _IN_TAGS):
+        return text, False
     kept, left_open = _without_pairs(text)
     if left_open:
         return kept, True

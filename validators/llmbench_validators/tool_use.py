@@ -18,7 +18,7 @@ from llmbench_validators.tool_match import Outcome, compare
 from llmbench_validators.tool_spec import Spec, read_spec
 from llmbench_validators.types import Completion, Confidence, Stage, Verdict
 
-VERSION = "1"
+VERSION = "2"
 NAME = "tool_use"
 
 _MAX_FINDINGS = 20
@@ -95,6 +95,11 @@ def _only_text(task: Spec, found: Found) -> Verdict:
     return _failed("call_in_text", [reason], found, "")
 
 
+def _native(found: Found) -> dict[str, float]:
+    """1 where the server returned the calls, 0 where they stand in the text; nothing where there are none."""
+    return {"native": float(found.extractor == calls_native.NATIVE)} if found.parsed else {}
+
+
 def _reasons(found: Found) -> list[str]:
     return [f"A call cannot be read, {one.reason}: {show.value(one.text)}" for one in found.broken]
 
@@ -109,6 +114,7 @@ def _failed(word: str, findings: Sequence[str], found: Found, text: str) -> Verd
         failure=word,
         findings=tuple(findings[:_MAX_FINDINGS]),
         stages={"calls": Stage(0, max(1, len(found.parsed)))},
+        subscores=_native(found),
         graded_text=_shown(found) or text[:_MAX_GRADED],
         extractor=found.extractor,
     )
@@ -127,7 +133,7 @@ def _compared(task: Spec, found: Found, *, cut_off: bool) -> Verdict:
         failure=failure,
         findings=tuple(_findings(task, found, outcome)[:_MAX_FINDINGS]),
         stages=_stages(outcome),
-        subscores={"calls": round(outcome.perfect / max(outcome.wanted, outcome.made), 6)},
+        subscores={"calls": round(outcome.perfect / max(outcome.wanted, outcome.made), 6), **_native(found)},
         graded_text=_shown(found),
         extractor=found.extractor,
     )

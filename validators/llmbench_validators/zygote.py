@@ -3,9 +3,10 @@
 Started by exec with a built environment. Orders and answers on its control channel are of a fixed size: after every
 fork each page this process writes to costs a fault, so it does as little as it can.
 
-ORDER: START with bytes of memory and seconds of processor time (and one end of the candidate's channel as a passed
-descriptor), or END with a process number and milliseconds of grace.
-ANSWER: the process number started, or the wait status, whether it had to be killed, and whether it left no file.
+ORDER: END with a process number and milliseconds of grace, or START with bytes of memory and seconds of processor
+time (and, as passed descriptors, one end of the candidate's channel and of the pipe for its replies), or both in one.
+ANSWER: the process number started (0: none, because the ended one left files), then the wait status of the ended one,
+whether it had to be killed, and whether it left no file.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ OPEN = "open"
 """The argument that leaves every confinement out, for measuring what it costs."""
 
 START, END = 1, 2
-ORDER = struct.Struct("=Bqq")
-ANSWER = struct.Struct("=iBB")
-_DESCRIPTOR = struct.Struct("=i")
-_ROOM = socket.CMSG_SPACE(_DESCRIPTOR.size)
+ORDER = struct.Struct("=Bqqqq")
+ANSWER = struct.Struct("=iiBB")
+DESCRIPTORS = struct.Struct("=ii")
+_ROOM = socket.CMSG_SPACE(DESCRIPTORS.size)
 _TERM, _INT, _KILL, _DEFAULT = int(signal.SIGTERM), int(signal.SIGINT), int(signal.SIGKILL), int(signal.SIG_DFL)
 # What short programs import most. Every module here makes every fork slower, so the list is short: the others
 # are loaded by the answers that want them.
@@ -94,15 +95,19 @@ class _Nursery:
             data, passed, _flags, _address = self._control.recvmsg(ORDER.size, _ROOM)
             if len(data) != ORDER.size:
                 raise wire.Closed("the checker is gone")
-            kind, first, second = ORDER.unpack(data)
-            if kind == START:
-                (channel,) = _DESCRIPTOR.unpack(passed[0][2])
-                answer = self._start(first, second, channel), 0, 0
-            else:
-                answer = self.end(first, second / 1000)
-            self._control.send(ANSWER.pack(*answer))
+            kind, pid, grace_ms, memory_bytes, cpu_seconds = ORDER.unpack(data)
+            ended, started = (0, False, True), 0
+            if kind & END:
+                ended = self.end(pid, grace_ms / 1000)
+            if kind & START:
+                channels = DESCRIPTORS.unpack(passed[0][2])
+                if ended[2]:  # else its files would be in the way
+                    started = self._start(memory_bytes, cpu_seconds, channels)
+                for channel in channels:
+                    os.close(channel)
+            self._control.send(ANSWER.pack(started, *ended))
 
-    def _start(self, memory_bytes: int, cpu_seconds: int, channel: int) -> int:
+    def _start(self, memory_bytes: int, cpu_seconds: int, channels: tuple[int, int]) -> int:
         sample = self._free_folder()
         os.mkdir(sample, 0o700)
         if os.environ.get("HOME") != sample:  # here rather than in each child, for the reason given above
@@ -111,8 +116,7 @@ class _Nursery:
         control = self._control.fileno()
         pid = kernel.fork()
         if pid == 0:
-            _become_candidate(channel, control, sample, prepare)
-        os.close(channel)
+            _become_candidate(channels, control, sample, prepare)
         self._alive[pid] = sample
         return pid
 
@@ -149,7 +153,7 @@ class _Nursery:
             self.end(pid)
 
 
-def _become_candidate(channel: int, control: int, sample: str, prepare: Callable[[], None]) -> None:
+def _become_candidate(channels: tuple[int, int], control: int, sample: str, prepare: Callable[[], None]) -> None:
     """In the forked process. Every page touched here is copied, so it is plain calls of prepared things."""
     try:
         candidate.reset_signal(_TERM, _DEFAULT)
@@ -161,7 +165,7 @@ def _become_candidate(channel: int, control: int, sample: str, prepare: Callable
     except BaseException:  # noqa: BLE001 - whatever went wrong, no code may run unconfined
         os._exit(CONFINEMENT_FAILED)
     try:
-        candidate.serve(channel)
+        candidate.serve(*channels)
     finally:
         os._exit(1)
 

@@ -16,7 +16,7 @@ def test_a_right_answer_passes_with_full_score_and_says_how_it_was_found() -> No
 
     assert (verdict.passed, verdict.failure) == (True, None)
     assert 0.95 <= verdict.score <= 1
-    assert (verdict.validator, verdict.version, verdict.confidence) == ("coding", "2", "high")
+    assert (verdict.validator, verdict.version, verdict.confidence) == ("coding", "3", "high")
     assert verdict.stages == {"base": Stage(3, 3)}
     assert verdict.graded_text == "def f(x):\n    return x * x\n"
     assert (verdict.extractor, verdict.isolation) == ("fence", "full")
@@ -126,7 +126,12 @@ def test_failures_that_are_not_about_logic_have_their_own_words(text: str, reaso
         ({"function_name": "f", "test_code": "assert f(1)", "timeout_s": 0}, "timeout_s"),
         ({"function_name": "f", "test_code": "assert f(1)", "memory_mb": True}, "memory_mb"),
         ({"function_name": "f", "test_code": "assert f(missing) == 1"}, "missing"),
-        ({"function_name": "f", "test_code": "assert f(len) == 1"}, "plain data"),
+        ({"function_name": "f", "test_code": "assert f(len) == 1", "trust": "strong"}, "plain data"),
+        ({"function_name": "f", "test_code": "assert f(map) == 1", "trust": "strong"}, "trust: weak"),
+        ({"function_name": "f", "test_code": "assert f(1)", "trust": "full"}, "trust: 'full'.*auto, strong, weak"),
+        ({"function_name": "f", "test_code": "assert f(1)", "compare": "input"}, "compare: 'input'"),
+        ({"function_name": "f", "base_tests": [{"args": [], "expected": 1}], "compare": "argument"}, "compare"),
+        ({"function_name": "f", "test_code": "assert f(len)", "setup_code": "1 / 0"}, "setup_code"),
         ({"function_name": "f", "test_code": "assert f(1)", "setup_code": "1 / 0"}, "setup_code"),
     ],
 )

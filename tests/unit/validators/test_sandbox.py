@@ -6,14 +6,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llmbench_validators import probe, registry, sandbox, wire
-from llmbench_validators.session import Ended
+from llmbench_validators import asserts, probe, registry, sandbox, wire
+from llmbench_validators.session import Ended, Reply, Started
 from llmbench_validators.types import SandboxFault
 
 from .code_support import needs_full_isolation, square
@@ -192,6 +191,29 @@ def test_nothing_is_left_of_one_answer_for_the_next() -> None:
     assert square(code, base_tests=[{"args": [1], "expected": [[], 1]}]).passed
 
 
+def test_files_left_behind_cost_no_process() -> None:
+    assert square(SQUARE).passed
+    before = _children(os.getpid())
+    for _ in range(3):
+        assert square("open('left', 'w').close()\n" + SQUARE).passed
+        assert square(SQUARE).passed
+
+    assert _children(os.getpid()) == before
+
+
+def test_what_was_right_before_a_call_without_end_still_counts() -> None:
+    verdict = square("def f(x):\n    while x == -1: pass\n    return x * x", timeout_s=0.3)
+
+    assert (verdict.stages["base"].passed, verdict.failure) == (2, "timeout")
+
+
+@pytest.mark.parametrize("size", [5_000, 70_000, 3_000_000])
+def test_values_larger_than_a_pipe_arrive(size: int) -> None:
+    tests = [{"args": [n], "expected": "x" * n} for n in (size, 1, size)]
+
+    assert square("def f(n):\n    return 'x' * n", base_tests=tests).passed
+
+
 def test_many_threads_grade_at_once_and_get_their_own_verdicts() -> None:
     def one(number: int) -> bool:
         verdict = square(f"def f(x):\n    return {number}", base_tests=[{"args": [0], "expected": number}])
@@ -207,6 +229,33 @@ def test_a_killed_sandbox_process_is_replaced_and_never_becomes_a_verdict() -> N
         os.kill(process, signal.SIGKILL)
 
     assert square(SQUARE).passed
+
+
+def test_a_process_killed_by_somebody_is_replaced_and_never_becomes_a_verdict() -> None:
+    assert square(SQUARE).passed
+    started_ahead = [
+        pid for checker in _children(os.getpid()) for zygote in _children(checker) for pid in _children(zygote)
+    ]
+    assert started_ahead
+    for process in started_ahead:
+        os.kill(process, signal.SIGKILL)
+
+    assert square(SQUARE).passed
+
+
+def test_a_process_that_kills_itself_again_and_again_has_its_verdict() -> None:
+    verdict = square("import os\ndef f(x): os.kill(os.getpid(), 9)")
+
+    assert (verdict.failure, square(SQUARE).passed) == ("memory_limit", True)
+
+
+def test_a_sandbox_that_fails_in_the_middle_of_a_test_is_not_the_candidates_failure() -> None:
+    def broken(_args: object, _kwargs: object) -> Reply:
+        raise SandboxFault("gone")
+
+    for tests in ("assert candidate(1) == 1", "try:\n    candidate(1)\nexcept BaseException:\n    pass"):
+        with pytest.raises(SandboxFault, match="gone"):
+            asserts.run(tests, "", "f", asserts.Proxy("f", broken), is_async=False)
 
 
 def test_the_isolation_report_names_what_was_tried() -> None:
@@ -236,18 +285,26 @@ class OpenHouse:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, budget: tuple[int, int], passed: socket.socket) -> Callable[[], int]:
+    def start(self, budget: tuple[int, int]) -> Started:
         serve = "import sys; from llmbench_validators import candidate as c; "
-        serve += "c.serve(int(sys.argv[1]))"
-        command = [sys.executable, "-c", serve, str(passed.fileno())]
-        process = self._process = subprocess.Popen(command, pass_fds=[passed.fileno()], cwd=self._folder)
-        return lambda: process.pid
+        serve += "c.serve(int(sys.argv[1]), int(sys.argv[2]))"
+        ours, theirs = socket.socketpair()
+        replies, end = os.pipe2(os.O_NONBLOCK)
+        passed = [theirs.fileno(), end]
+        command = [sys.executable, "-c", serve, *map(str, passed)]
+        process = self._process = subprocess.Popen(command, pass_fds=passed, cwd=self._folder)
+        theirs.close()
+        os.close(end)
+        return Started(ours, replies, lambda: process.pid)
 
     def end(self, pid: int, grace_s: float) -> Ended:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
         return Ended(0, True, True)
+
+    def leave(self, pid: int, budget: tuple[int, int]) -> None:
+        self.end(pid, 0)
 
     def clean(self) -> None:
         raise AssertionError

@@ -1,0 +1,39 @@
+"""Starting what grading will need while the rest of the program is still being loaded."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Sequence
+
+_LOOKED_AT = 1 << 16
+_SIGNS = (b'"coding', b'"exam"', b'"task"')
+"""One of these is in every line whose grading can run code."""
+
+
+def start_early(words: Sequence[str]) -> None:
+    """Start the sandbox when the command line ``words`` is a ``score`` of lines that need it, as far as can be seen.
+
+    Only a guess: without it the sandbox starts when the first answer asks for it.
+    """
+    if "score" not in words[:3] or not any(_may_run_code(word) for word in words):
+        return
+    from llmbench_validators import sandbox
+
+    sandbox.prepare()
+
+
+def _may_run_code(word: str) -> bool:
+    if word.startswith("-") and word != "-":
+        return False
+    try:
+        descriptor = os.dup(sys.stdin.fileno()) if word == "-" else os.open(word, os.O_RDONLY | os.O_NONBLOCK)
+    except (OSError, ValueError, AttributeError):
+        return False
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return word == "-" and not os.isatty(descriptor)  # a pipe cannot be looked into
+        return any(sign in os.pread(descriptor, _LOOKED_AT, 0) for sign in _SIGNS)
+    finally:
+        os.close(descriptor)
