@@ -191,6 +191,19 @@ async def test_totals_of_an_older_database_are_right_from_the_start(tmp_path: Pa
             assert run.failures == {"format": 1, "provider_error": 1, "wrong_answer": 1}
 
 
+async def test_what_older_answers_without_logic_scored_is_known_after_the_upgrade(tmp_path: Path) -> None:
+    changed = tmp_path / "v0002.sql"
+    script = (OLD_DATA / "v0002.sql").read_text(encoding="utf-8")
+    changed.write_text(script.replace("'done',0,0,0.0,NULL,'format'", "'done',0,0,0.5,NULL,'format'"), encoding="utf-8")
+    path = tmp_path / "llmbench.db"
+    old_database(path, changed)
+    async with stores(path) as all_:
+        assert_totals_are_right(path)
+        suites = [row["suite"] for row in await all_.database.all("suites_with_results")]
+        rows = [row for suite in suites for row in await all_.database.all("leaderboard_tasks", suite)]
+    assert [row["non_logic_score"] for row in rows if row["non_logic"]] == [0.5]
+
+
 @pytest.mark.parametrize("old", ["v0002.sql", "v0007.sql"])
 async def test_answers_stored_before_compression_are_read_and_graded_again(tmp_path: Path, old: str) -> None:
     path = tmp_path / "llmbench.db"
