@@ -51,11 +51,14 @@ def add(  # noqa: PLR0913 - a command has one parameter per option
     facts = (url, name, backend, device, reference(credential_env), concurrency)
     new = NewEndpoint(*facts, evict=cast("EvictPolicy | None", evict))
 
-    async def work(app: App) -> tuple[Endpoint, bool, str | None]:
+    async def work(app: App) -> tuple[Endpoint, bool, str | None, list[str]]:
         before = await _name_before(app, url)
-        return *await app.endpoints.add(new), before
+        added, created = await app.endpoints.add(new)
+        return added, created, before, [view.device.id for view in await app.devices.read()]
 
-    added, created, before = here.use(work)
+    added, created, before, devices = here.use(work)
+    if device is not None and added.device not in (*devices, "remote"):
+        output.note(f"No reader here sees {added.device}; it sees {', '.join(devices)}. Memory will not be verified.")
     if "://" not in url:
         output.note(f"No scheme was given: taken as {added.url}")
     here.show({"endpoint": added, "created": created}, lambda: [_added(added, created, before)])

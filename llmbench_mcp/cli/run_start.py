@@ -30,7 +30,9 @@ Parameter = Annotated[
 Tasks = Annotated[
     Path | None,
     typer.Option(
-        "--tasks", metavar="FILE", help="Own tasks, JSON or JSONL: prompt and expected, criteria or validation."
+        "--tasks",
+        metavar="FILE",
+        help="Own tasks, JSON(L): prompt and expected, criteria (phrases that must occur) or validation.",
     ),
 ]
 _NONE: list[str] = []

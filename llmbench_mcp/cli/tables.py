@@ -187,6 +187,7 @@ def jobs(found: Sequence[Job], told: str | None = None) -> Grid:
         Column("Model"),
         Column("Endpoint", drop=1),
         Column("Suite"),
+        Column("Parameters"),
         Column("State"),
         Column("Done", right=True),
         Column("Passed", right=True),
@@ -198,6 +199,7 @@ def jobs(found: Sequence[Job], told: str | None = None) -> Grid:
             job.model,
             job.endpoint,
             job.suite,
+            job.sampling.told(),
             job.state,
             f"{job.done}/{job.planned}",
             str(job.passed),
@@ -206,7 +208,7 @@ def jobs(found: Sequence[Job], told: str | None = None) -> Grid:
         )
         for job in found
     ]
-    return slim("", columns, rows, ["Endpoint", "Suite", "Step or reason"])
+    return slim("", columns, rows, ["Endpoint", "Suite", "Parameters", "Step or reason"])
 
 
 def attempts(found: Sequence[AttemptRecord], title: str = "") -> Grid:

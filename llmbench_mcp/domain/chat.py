@@ -30,6 +30,13 @@ class Sampling:
         rarely = {name: getattr(self, name) for name in ("context_length", "reasoning")}
         return always | {name: value for name, value in rarely.items() if value is not None}
 
+    def told(self) -> str:
+        """What differs from the defaults, in words; empty where nothing does."""
+        usual = Sampling()
+        names = ("temperature", "top_p", "seed", "max_tokens", "context_length", "reasoning")
+        odd = [(name, getattr(self, name)) for name in names if getattr(self, name) != getattr(usual, name)]
+        return ", ".join(f"{name} {'default' if value is None else value}" for name, value in odd)
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:

@@ -115,7 +115,8 @@ class JobWorker:
             return
         self.was_ready = True
         crowd = await wait_until_quiet(self._backend, job.served_name, self._tools.clock)
-        await work.job_ready(job, ready.load_s, "; ".join(filter(None, [ready.residency, crowd])))
+        sure = "; ".join(filter(None, [ready.residency, crowd]))
+        await work.job_ready(job, ready.load_s, sure, ready.unloaded)
         await self._measured()
         if self._no_room is not None:
             raise self._no_room

@@ -71,10 +71,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The model answers. ``load_s`` is the time until it did; ``residency`` says how sure its place is."""
+    """The model answers. ``load_s`` is the time until it did; ``residency`` says how sure its place is.
+
+    ``unloaded``: what had to leave for it.
+    """
 
     load_s: float
     residency: str
+    unloaded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,7 @@ class _Notes:
     """Why a residency is less than proven."""
 
     doubts: list[str] = field(default_factory=list)
+    unloaded: list[str] = field(default_factory=list)
 
     def add(self, note: str) -> None:
         if note and note not in self.doubts:
@@ -145,7 +150,8 @@ class Residency:
         resident = await self._identify(place)
         await self._warm_up(place)
         await self._measure(place, resident, notes)
-        return Ready(round(clock.monotonic() - started, 3), _label(resident is not None, notes.doubts))
+        took = round(clock.monotonic() - started, 3)
+        return Ready(took, _label(resident is not None, notes.doubts), tuple(notes.unloaded))
 
     async def _occupants(self, place: Place, info: ServerInfo, notes: _Notes) -> list[Occupant]:
         """What is loaded on the device now, at whatever server."""
@@ -212,6 +218,8 @@ class Residency:
         finally:
             with anyio.move_on_after(5, shield=True):
                 await backend.aclose()
+        notes.unloaded.append(str(occupant))
+        log.info("unloaded %s, %s", occupant, "loaded by this program" if occupant.own else "loaded by somebody else")
         if doubt:
             notes.add(f"that {resident.served_name!r} left was not verified by GPU: {doubt}")
         await self._parts.store.forget(self._lease, *occupant.key)
@@ -301,7 +309,7 @@ class Residency:
         notes = _Notes()
         for resident in residents:
             await self._evict(Occupant(backend, resident, own=True), notes)
-        return _label(True, notes.doubts)
+        return "; ".join(["no longer listed", *notes.doubts]) if notes.doubts else "verified"
 
 
 async def _asked(backend: Backend) -> tuple[ServerInfo, Sequence[Resident] | None]:

@@ -142,11 +142,10 @@ class Planner:
         return Target(model, wanted, home.served_name)
 
     async def _endpoint_of(self, key: str, model: Model) -> Endpoint | None:
-        """Where it is assigned, or the endpoint that ``name@endpoint`` names."""
-        if model.assigned_endpoint_id is not None:
-            return await self._endpoints.get(model.assigned_endpoint_id)
-        at = next((home for home in model.homes if key.endswith(f"@{home.endpoint_name}")), None)
-        return await self._endpoints.get(at.endpoint_id) if at else None
+        """The endpoint that ``name@endpoint`` names, else where it is assigned."""
+        at = next((home.endpoint_id for home in model.homes if key.endswith(f"@{home.endpoint_name}")), None)
+        wanted = at or model.assigned_endpoint_id
+        return await self._endpoints.get(wanted) if wanted else None
 
     async def _check_reachable(self, endpoints: Sequence[Endpoint]) -> None:
         for endpoint in {endpoint.id: endpoint for endpoint in endpoints}.values():

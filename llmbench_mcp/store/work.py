@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -73,11 +73,12 @@ class WorkStore:
             await add_event(transaction, now, job.run_id, "loading", {"job": job.id})
         return True
 
-    async def job_ready(self, job: Job, load_s: float, residency: str) -> None:
-        """The model answers."""
+    async def job_ready(self, job: Job, load_s: float, residency: str, unloaded: Sequence[str] = ()) -> None:
+        """The model answers; ``unloaded`` is what had to leave for it."""
         async with self._database.transaction(self._fence) as transaction:
             if await transaction.run("job_loaded", job.id, load_s, residency):
-                await add_event(transaction, self._clock.utc_now(), job.run_id, "job_running", {"job": job.id})
+                data: dict[str, object] = {"job": job.id} | ({"unloaded": list(unloaded)} if unloaded else {})
+                await add_event(transaction, self._clock.utc_now(), job.run_id, "job_running", data)
 
     async def job_postponed(self, job: AnyJob, reason: str) -> float:
         """An outage: the job waits, its run is paused with the reason. Returns how long the outage lasts, seconds."""

@@ -12,6 +12,7 @@ from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.matrix import expand
 from llmbench_mcp.domain.run import RunLimits, RunRequest
 from llmbench_mcp.services.custom_tasks import custom_tasks
+from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.store.attempts import AttemptFilter
 from llmbench_mcp.testing.scripted import completion
 from tests.support.rooms import assigned, opened, server, write_suite
@@ -122,3 +123,16 @@ async def test_a_run_within_its_limits_ends_as_any_other(tmp_path: Path) -> None
         await assigned(app, URL)
         run = await finished(app, (await app.runs.start(RunRequest(("a",), ("sums",), limits=limits))).run.id)
     assert (run.state, run.done) == ("completed", 3)
+
+
+async def test_a_name_with_an_endpoint_runs_there_whatever_it_is_assigned_to(tmp_path: Path) -> None:
+    other = "http://127.0.0.1:2222"
+    x, y = server("a", answer=right), server("a", answer=right)
+    write_suite(tmp_path, 1)
+    async with opened(tmp_path, {URL: x, other: y}) as app, working(app):
+        await assigned(app, URL, "x")
+        await app.endpoints.add(NewEndpoint(other, "y"))
+        await app.models.discover(["y"])
+        run = await finished(app, (await app.runs.start(RunRequest(("a@y",), ("sums",)))).run.id)
+    assert [job.endpoint for job in run.jobs] == ["y"]
+    assert (len(x.asked), len(y.asked)) == (0, 1)

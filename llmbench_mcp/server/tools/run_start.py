@@ -44,16 +44,23 @@ Matrix = Annotated[
 ]
 OwnTasks = Annotated[
     list[dict[str, Any]],
-    WithJsonSchema({"type": "array", "items": {"type": "object"}, "description": "{prompt, expected or criteria: []}"}),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "{prompt, expected or criteria: [phrases that must occur]}",
+        }
+    ),
 ]
+_NONE: list[str] = []
 _NOTHING: dict[str, Any] = {}
 _NO_TASKS: list[dict[str, Any]] = []
 
 
 async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
-    models: Annotated[Names, Field(description="from model_list; [] with select")],
-    suites: Annotated[Names, Field(description="from suite_list; [] with custom_tasks")],
+    models: Annotated[Names, Field(description="from model_list; or use select")] = _NONE,
+    suites: Annotated[Names, Field(description="from suite_list; or use custom_tasks")] = _NONE,
     select: Selected = "",
     endpoint: Annotated[str, Field(description="instead of the assigned ones")] = "",
     repeats: Annotated[int, Field(ge=1, le=1000, description="attempts per task")] = 1,

@@ -7,7 +7,7 @@ from typing import Annotated
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from llmbench_mcp.domain.run import OPEN_JOB_STATES, Job, JobState, Run
+from llmbench_mcp.domain.run import CUSTOM_SUITE, OPEN_JOB_STATES, Job, JobState, Run
 from llmbench_mcp.server.arguments import Cursor, Detail, Limit, RunId
 from llmbench_mcp.server.present import MESSAGE_LIMIT, Cut, decode_cursor, reply, shown, shown_or_none
 from llmbench_mcp.server.results import Details, Page, Result
@@ -22,6 +22,7 @@ class JobRow(Result):
     model: str = Field(description="untrusted")
     endpoint: str
     suite: str
+    parameters: str | None = None
     state: str
     planned: int
     done: int
@@ -95,8 +96,9 @@ def _status(run: Run, jobs: list[JobRow], cut: Cut) -> RunStatus:
 def next_call(run: Run) -> str:
     """What to call after looking at a run."""
     if run.state == "completed":
-        suite = next((job.suite for job in run.jobs), "")
-        return f"leaderboard_query suite={suite}, or run_results run_id={run.id}"
+        suite = next((job.suite for job in run.jobs if job.suite != CUSTOM_SUITE), "")
+        board = f"leaderboard_query suite={suite}, or " if suite else ""
+        return f"{board}run_results run_id={run.id}"
     if run.is_over:
         return f"run_results run_id={run.id}"
     if run.jobs and not any(job.state in OPEN_JOB_STATES for job in run.jobs):
@@ -110,6 +112,7 @@ def _job_row(job: Job, detail: Detail) -> JobRow:
         model=shown(job.model),
         endpoint=job.endpoint,
         suite=job.suite,
+        parameters=job.sampling.told() or None,
         state=job.state,
         planned=job.planned,
         done=job.done,
