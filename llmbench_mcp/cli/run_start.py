@@ -32,7 +32,7 @@ Tasks = Annotated[
     typer.Option(
         "--tasks",
         metavar="FILE",
-        help="Own tasks, JSON(L): prompt and expected, criteria (phrases that must occur) or validation.",
+        help="Own tasks, JSON(L): prompt and expected, criteria (phrases to occur) or validation.",
     ),
 ]
 _NONE: list[str] = []
