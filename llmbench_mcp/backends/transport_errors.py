@@ -39,7 +39,8 @@ class Trouble:
 
     def refused(self, error: BaseException) -> UnreachableError:
         """No connection at all; ``error`` is the operating system's or the TLS library's."""
-        return UnreachableError(f"Nothing answers at {self._base}: {_reason(error)}.", _START)
+        gone = any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error))
+        return UnreachableError(f"Nothing answers at {self._base}: {_reason(error)}.", _START, gone)
 
     def no_host(self) -> UnreachableError:
         """The host's name is none."""

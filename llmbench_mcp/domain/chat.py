@@ -24,6 +24,13 @@ class Sampling:
     context_length: int | None = None
     reasoning: Reasoning | None = None
 
+    def __post_init__(self) -> None:
+        """0, 0.0 and -0.0 are one temperature: results that were asked alike must meet."""
+        for name in ("temperature", "top_p"):
+            value = getattr(self, name)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                object.__setattr__(self, name, float(value) + 0.0)
+
     def as_dict(self) -> dict[str, float | int | str | None]:
         """For manifests and hashes: the first four always, the others where set, so that old hashes stay."""
         always = {name: getattr(self, name) for name in ("temperature", "top_p", "seed", "max_tokens")}

@@ -92,7 +92,11 @@ class EndpointError(BenchError):
 
 
 class UnreachableError(EndpointError):
-    """No connection could be made, or it broke."""
+    """No connection could be made, or it broke. ``gone``: nothing listens there, so that nothing is loaded there."""
+
+    def __init__(self, what: str, next_step: str = "", gone: bool = False) -> None:
+        super().__init__(what, next_step)
+        self.gone = gone
 
 
 class EndpointTimeout(EndpointError):
@@ -144,7 +148,14 @@ class DoesNotFit(EndpointError):
 
 
 class StillHeld(EndpointError):
-    """A model that was asked to leave still holds its memory: loading on top of it is refused."""
+    """A model that was asked to leave still holds its memory: loading on top of it is refused.
+
+    ``level``: bytes in use to which the device must come down, where the server no longer lists the model.
+    """
+
+    def __init__(self, what: str, next_step: str = "", level: int | None = None) -> None:
+        super().__init__(what, next_step)
+        self.level = level
 
 
 class ServerFault(EndpointError):

@@ -34,7 +34,9 @@ async def device_lock(
     """
     lease = await leases.acquire(lock_scope(device, endpoint_id), ttl_s)
     if lease is None:
-        raise DeviceBusy(f"{device} is in use by another process.", "Wait for its run, or cancel that (run_list).")
+        raise DeviceBusy(
+            f"{device} is in use by another process.", "Wait for its run, or cancel that: run_list (run list)."
+        )
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_keep, leases, clock, lease, ttl_s)

@@ -68,7 +68,8 @@ class Evictor:
             if not listed and not missing:
                 return doubt
             if self._clock.monotonic() >= until:
-                raise self._refusal(backend, resident, listed, missing)
+                level = None if listed or before.used is None else round(before.used - (held or 0) * _SHARE_BACK)
+                raise self._refusal(backend, resident, listed, missing, level)
             await self._clock.sleep(_POLL_S)
 
     async def _memory_back(self, device: str, before: Room, held: int | None) -> tuple[str, int]:
@@ -83,7 +84,9 @@ class Evictor:
         freed = before.used - now.used
         return "", 0 if freed >= held * _SHARE_BACK else max(1, held - max(0, freed))
 
-    def _refusal(self, backend: Backend, resident: Resident, listed: bool, missing: int) -> StillHeld:
+    def _refusal(
+        self, backend: Backend, resident: Resident, listed: bool, missing: int, level: int | None
+    ) -> StillHeld:
         endpoint, size = backend.endpoint, resident.device_bytes or resident.memory_bytes
         if listed:
             amount = f" ({gib(size)})" if size else ""
@@ -96,6 +99,7 @@ class Evictor:
         return StillHeld(
             f"{state} {self._wait_s:.0f} s after it was asked to leave.",
             "Unload it by hand or restart the server, then run_retry (run retry).",
+            level,
         )
 
 

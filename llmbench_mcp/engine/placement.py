@@ -83,7 +83,8 @@ def check_fits(name: str, device_id: str, need: Need, room: Room, held_by: Seque
         held = f", held by {', '.join(held_by)}" if held_by else ""
         raise DoesNotFit(
             f"{wants}; {device_id} has {gib(room.free)} free of {gib(room.total)}{held}.",
-            "Unload what holds it (model_residency, or at its server), or set the endpoint's policy to evict any.",
+            "Unload what holds it: model_residency (residency unload), or at its server; or let this program do so: "
+            "llmbench-mcp endpoint add URL --evict any.",
         )
 
 

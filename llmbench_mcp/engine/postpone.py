@@ -43,7 +43,7 @@ class Waiting:
         self._until[job_id] = self._clock.monotonic() + seconds
 
     def well(self, job_id: str) -> None:
-        """The job ended, or went on, without an outage."""
+        """Forget the job's outage: it went on, or ended."""
         self._outages.pop(job_id, None)
 
     def outage(self, job_id: str, cause: EndpointError, answered: bool) -> tuple[float, float | None]:
@@ -58,6 +58,7 @@ class Waiting:
             outage.began = now
         lasted = now - outage.began
         if lasted > self._outage_limit_s:
+            self.well(job_id)  # told to try again, the job starts with a fresh clock
             return lasted, None
         wait = max(_OUTAGE_WAITS_S[min(outage.count, len(_OUTAGE_WAITS_S) - 1)], self._asked_for(cause))
         outage.count += 1

@@ -139,6 +139,7 @@ class Residency:
         clock, notes = self._parts.clock, _Notes()
         started = clock.monotonic()
         info = await place.backend.inspect()
+        await self._check_held(place, notes)
         occupants = await self._occupants(place, info, notes)
         here = [occupant for occupant in occupants if occupant.key == place.key and _suits(place, occupant.resident)]
         others = [occupant for occupant in occupants if occupant not in here]
@@ -147,6 +148,8 @@ class Residency:
         await self._make_room(place, others, must_fit, notes)
         if info.can_load and not here:
             await self._load(place)
+        elif here and here[0].own:
+            await self._parts.store.remember(self._lease, *place.key, place.endpoint.device, place.keep)
         resident = await self._identify(place)
         await self._warm_up(place)
         await self._measure(place, resident, notes)
@@ -155,7 +158,7 @@ class Residency:
 
     async def _occupants(self, place: Place, info: ServerInfo, notes: _Notes) -> list[Occupant]:
         """What is loaded on the device now, at whatever server."""
-        own = {load.key for load in await self._parts.store.own()}
+        own = {load.key for load in await self._parts.store.own() if load.held_level is None}
         residents = await place.backend.residents()
         await self._forget_gone(place, residents, own)
         found = _owned(place.backend, info, residents, own)
@@ -177,9 +180,10 @@ class Residency:
         backend = self._parts.backends.open(endpoint)
         try:
             return _owned(backend, *await _asked(backend), own)
-        except UnreachableError:
-            await self._forget_all(endpoint, own)  # a server that is gone holds nothing
         except EndpointError as error:
+            if isinstance(error, UnreachableError) and error.gone:
+                await self._forget_all(endpoint, own)  # a server that is gone holds nothing
+                return []
             if any(endpoint_id == endpoint.id for endpoint_id, _ in own):
                 raise
             notes.add(f"{endpoint.name} on the same device could not be asked: {error.what}")
@@ -193,10 +197,28 @@ class Residency:
             if endpoint_id == endpoint.id:
                 await self._parts.store.forget(self._lease, endpoint_id, served_name)
 
+    async def _check_held(self, place: Place, notes: _Notes) -> None:
+        """Memory that had not come back when its model left: it must have by now."""
+        for load in await self._parts.store.own():
+            if load.held_level is None or load.device != place.endpoint.device:
+                continue
+            room = await self._rooms.proof(load.device)
+            if room.used is None:
+                notes.add(f"whether the memory of {load.served_name!r} came back could not be read: {room.unknown}")
+            elif room.used > load.held_level:
+                raise StillHeld(
+                    f"{load.device} still holds memory of {load.served_name!r}, which its server no longer lists: "
+                    f"{gib(room.used)} in use, {gib(load.held_level)} expected.",
+                    "Restart that server, then run_retry (run retry).",
+                )
+            else:
+                await self._parts.store.forget(self._lease, *load.key)
+
     async def _make_room(self, place: Place, others: list[Occupant], must_fit: bool, notes: _Notes) -> None:
         """Evict what may leave; with co-residency only while the model does not fit beside it."""
         need = forecast(await self._parts.store.footprint(*place.key), place.size_bytes)
         staying = [occupant for occupant in others if not occupant.may_leave]
+        _refuse_to_replace(place, staying)
         for occupant in (occupant for occupant in others if occupant.may_leave):
             if self._parts.settings.co_residency and _fits(need.bytes, await self._rooms.of(place.endpoint.device)):
                 staying.append(occupant)
@@ -215,6 +237,10 @@ class Residency:
             held = resident.device_bytes or resident.memory_bytes
             held = held or await self._parts.store.footprint(endpoint.id, resident.served_name)
             doubt = await self._evictor.unload(backend, resident, held)
+        except StillHeld as error:
+            if error.level is not None:
+                await self._parts.store.held(self._lease, *occupant.key, error.level)
+            raise
         finally:
             with anyio.move_on_after(5, shield=True):
                 await backend.aclose()
@@ -248,7 +274,7 @@ class Residency:
         if resident is None:
             raise IdentityError(
                 f"{place.endpoint.name} does not list {place.served_name!r} as loaded.",
-                "See model_list and the server's log.",
+                "See model_list (models) and the server's log.",
             )
         if resident.digest and place.digest and resident.digest != place.digest:
             raise IdentityError(
@@ -282,7 +308,8 @@ class Residency:
     async def release(self, backend: Backend, served_name: str) -> None:
         """Unload it if we loaded it; a model somebody else loaded stays. What fails to leave stays remembered."""
         endpoint = backend.endpoint
-        if (endpoint.id, served_name) not in {load.key for load in await self._parts.store.own()}:
+        own = {load.key for load in await self._parts.store.own() if load.held_level is None}
+        if (endpoint.id, served_name) not in own:
             return
         try:
             residents = [one for one in await backend.residents() or () if one.served_name == served_name]
@@ -305,11 +332,25 @@ class Residency:
             raise ConflictError(f"{backend.endpoint.name} cannot unload models.", "Stop that server instead.")
         residents = [one for one in await backend.residents() or () if one.served_name == served_name]
         if not residents:
-            raise ConflictError(f"{served_name!r} is not loaded on {backend.endpoint.name}.", "See model_residency.")
+            raise ConflictError(
+                f"{served_name!r} is not loaded on {backend.endpoint.name}.", "See model_residency (residency list)."
+            )
         notes = _Notes()
         for resident in residents:
             await self._evict(Occupant(backend, resident, own=True), notes)
         return "; ".join(["no longer listed", *notes.doubts]) if notes.doubts else "verified"
+
+
+def _refuse_to_replace(place: Place, staying: Sequence[Occupant]) -> None:
+    """Loading with another context would throw out somebody else's instance of the same model."""
+    for occupant in staying:
+        if occupant.key == place.key:
+            raise StillHeld(
+                f"{occupant} was loaded by somebody else with a context of {occupant.resident.context_length}, "
+                f"not {place.context_length}.",
+                "Unload it there, leave out context_length, or let this program do so: "
+                "llmbench-mcp endpoint add URL --evict any.",
+            )
 
 
 async def _asked(backend: Backend) -> tuple[ServerInfo, Sequence[Resident] | None]:

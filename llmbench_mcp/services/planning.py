@@ -125,7 +125,9 @@ class Planner:
         named = await self._endpoints.get(endpoint_key) if endpoint_key else None
         model = await self._models.resolve(key, named)
         if model.status == "disabled":
-            raise ConflictError(f"Model {model.name!r} is disabled.", "Enable it with model_assign first.")
+            raise ConflictError(
+                f"Model {model.name!r} is disabled.", "Enable it with model_assign (models enable) first."
+            )
         wanted = named or await self._endpoint_of(key, model)
         if wanted is None:
             homes = ", ".join(home.endpoint_name for home in model.homes if home.present) or "no endpoint now"
@@ -170,7 +172,7 @@ def _check_needs(view: SuiteView, targets: Sequence[Target]) -> None:
         if missing:
             raise ConflictError(
                 f"Suite {view.suite.name!r} needs {missing}, which {target.model.name!r} does not have.",
-                "Choose another suite or model; see suite_list and model_list.",
+                "Choose another suite or model; see suite_list (suites) and model_list (models).",
             )
 
 
@@ -184,7 +186,10 @@ def _check(request: RunRequest) -> None:
     if request.select and request.models:
         raise InputError("Models and a selection of models exclude each other.", "Give one of them.")
     if not (request.models or request.select) or not (request.suites or request.custom_tasks):
-        raise InputError("A run needs at least one model and one suite.", "Name them; see model_list and suite_list.")
+        lacking = "model" if not request.models else "suite"
+        raise InputError(
+            f"A run needs at least one {lacking}.", "Name it; see model_list (models) and suite_list (suites)."
+        )
     if not 1 <= request.repeats <= _MAX_REPEATS:
         raise InputError(f"repeats is {request.repeats}.", f"Use 1 to {_MAX_REPEATS}.")
     if not -100 <= request.priority <= 100:

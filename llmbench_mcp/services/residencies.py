@@ -17,6 +17,7 @@ from llmbench_mcp.engine.residency import Parts, Place, Ready, Residency
 from llmbench_mcp.services.endpoints import Endpoints
 from llmbench_mcp.services.models import Models
 from llmbench_mcp.store.leases import LeaseStore
+from llmbench_mcp.store.residency import OwnLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,10 @@ class Residencies:
         self._leases = leases
         self._endpoints = endpoints
         self._models = models
+
+    async def own(self) -> list[OwnLoad]:
+        """What this program loaded and has not seen leave."""
+        return await self._parts.store.own()
 
     async def view(self) -> Residents:
         """Ask every endpoint what it has loaded, concurrently."""

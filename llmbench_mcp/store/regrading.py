@@ -49,6 +49,7 @@ class RegradeStore:
     async def _end(self, transaction: Transaction, run_id: str, now: str) -> None:
         if await transaction.all("regrade_left", run_id):
             return
+        await _move_ungraded(transaction, run_id)
         await transaction.run("scores_tidy", run_id)
         totals = await transaction.one("run_totals", run_id)
         assert totals is not None, "sums give one row"
@@ -65,6 +66,14 @@ async def _replace(transaction: Transaction, stored: Stored, outcome: AttemptOut
     if attempt.counted:
         new = (grade.passed, grade.failure) if grade else (None, outcome.failure)
         await transaction.batch(change_of_marks(attempt.job_id, (stored.passed, stored.failure), new))
+
+
+async def _move_ungraded(transaction: Transaction, run_id: str) -> None:
+    """What had no completion goes with the rest: asked again, it is graded by the new version too."""
+    ids = [row["id"] for row in await transaction.all("regrade_ungraded", run_id)]
+    await take_scores(transaction, ids)
+    await transaction.many("regrade_move", [(attempt,) for attempt in ids])
+    await add_scores(transaction, ids)
 
 
 def _stored(row: Row) -> Stored:

@@ -11,13 +11,17 @@ from llmbench_mcp.store.leases import Lease
 
 @dataclass(frozen=True, slots=True)
 class OwnLoad:
-    """A model this program loaded and has not seen leave. ``keep``: somebody wants it to stay."""
+    """A model this program loaded and has not seen leave. ``keep``: somebody wants it to stay.
+
+    ``held_level``: it is listed no more, and its memory is back once the device's use is down to so many bytes.
+    """
 
     endpoint_id: str
     served_name: str
     device: str
     keep: bool
     loaded_at: str
+    held_level: int | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -38,10 +42,15 @@ class ResidencyStore:
         return [OwnLoad(**{**row, "keep": bool(row["keep"])}) for row in rows]
 
     async def remember(self, lease: Lease, endpoint_id: str, served_name: str, device: str, keep: bool) -> None:
-        """About to load it. Raises LeaseLost."""
+        """About to load it, or found it loaded by us; once to keep, always. Raises LeaseLost."""
         async with self._database.transaction(lease.key) as transaction:
             now = self._clock.utc_now()
             await transaction.run("load_remember", endpoint_id, served_name, device, int(keep), now)
+
+    async def held(self, lease: Lease, endpoint_id: str, served_name: str, level: int) -> None:
+        """It is listed no more, and its memory is still held. Raises LeaseLost."""
+        async with self._database.transaction(lease.key) as transaction:
+            await transaction.run("load_held", endpoint_id, served_name, level)
 
     async def forget(self, lease: Lease, endpoint_id: str, served_name: str) -> None:
         """It has left. Raises LeaseLost."""

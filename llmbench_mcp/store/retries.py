@@ -12,7 +12,7 @@ from llmbench_mcp.domain.task import Task
 from llmbench_mcp.store.codec import dump_task, load_task
 from llmbench_mcp.store.database import Database, Row, Transaction
 from llmbench_mcp.store.runs import add_event
-from llmbench_mcp.store.tally import add_scores, take_scores, untally_errors
+from llmbench_mcp.store.tally import untally_errors
 
 What = Literal["errors", "failed", "regrade"]
 
@@ -52,23 +52,17 @@ class RetryStore:
                 await transaction.run("run_limits_lift", run_id)
                 await add_event(transaction, now, run_id, "retry", {"what": what, "attempts": count})
             else:
-                raise ConflictError(f"Run {run_id} has nothing to {_NOTHING[what]}.", "See run_results.")
+                raise ConflictError(f"Run {run_id} has nothing to {_NOTHING[what]}.", "See run_results (run results).")
         return count
 
 
 async def _change_tasks(transaction: Transaction, run_id: str, changed: Mapping[str, Task]) -> None:
-    """What the run's attempts are graded by from now on; their results go with them."""
+    """What the run's attempts are to be graded by; each verdict stays one of the old version until it is replaced."""
     if not changed:
         return
     hashes = {old: task.content_hash() for old, task in changed.items()}
     await transaction.many("task_insert", [(hashes[old], task.id, dump_task(task)) for old, task in changed.items()])
-    rows = await transaction.all("retry_hashes", run_id)
-    moving = [(row["id"], hashes[row["task_hash"]]) for row in rows if row["task_hash"] in hashes]
-    ids = [attempt for attempt, _ in moving]
-    await take_scores(transaction, ids)
-    await transaction.many("retry_task", moving)
-    await add_scores(transaction, ids)
-    await transaction.run("scores_tidy", run_id)
+    await transaction.many("regrade_hash", [(run_id, old, new) for old, new in hashes.items()])
 
 
 async def _errors(transaction: Transaction, run_id: str) -> int:

@@ -105,6 +105,7 @@ class RunStore:
 async def end_cancelled(transaction: Transaction, run_id: str, now: str) -> None:
     """Bring a run with everything in it to its end: cancelled, unless it was whole before something was done again."""
     regraded = await transaction.run("regrade_give_up", run_id)
+    await transaction.run("regrade_forget_hashes", run_id)
     await transaction.run("scores_tidy", run_id)
     await transaction.run("run_cancel_all_attempts", run_id)
     await transaction.run("run_cancel_jobs", run_id)

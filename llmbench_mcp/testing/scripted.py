@@ -56,7 +56,7 @@ class ScriptedBackend:
 
     def _check_up(self) -> None:
         if not self._server.up:
-            raise UnreachableError(f"Nothing answers at {self.endpoint.url}.", "Start the server.")
+            raise UnreachableError(f"Nothing answers at {self.endpoint.url}.", "Start the server.", gone=True)
 
     async def inspect(self) -> ServerInfo:
         """Up or UnreachableError."""

@@ -244,3 +244,48 @@ async def test_a_model_is_loaded_anew_for_another_context(tmp_path: Path) -> Non
         before = len(loads_of(here.x))
         await here.run("next:14b", sampling=Sampling(context_length=16_384))
         assert len(loads_of(here.x)) == before
+
+
+async def test_memory_that_is_still_held_blocks_every_later_model_until_it_is_back(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.run("next:14b", "x", keep_loaded=True)
+        here.x.faults.keeps_memory = True
+        assert (await here.run("small:1b", "y")).jobs[0].state == "blocked"
+        again = await here.run("small:1b", "y")
+        assert again.jobs[0].state == "blocked"
+        assert "still holds memory of 'next:14b'" in (again.jobs[0].reason or "")
+        assert loads_of(here.y) == []
+        here.x.heal()
+        await here.x.restart()
+        run = await here.run("small:1b", "y")
+        assert (run.state, run.jobs[0].residency) == ("completed", "verified")
+
+
+async def test_somebody_elses_instance_is_not_replaced_for_another_context(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.y.load_by_other("small:1b")
+        run = await here.run("small:1b", "y", sampling=Sampling(context_length=8192))
+        assert run.jobs[0].state == "blocked"
+        assert "loaded by somebody else with a context of 4096, not 8192" in (run.jobs[0].reason or "")
+        assert loads_of(here.y) == []
+
+
+async def test_a_model_found_loaded_stays_when_the_later_run_asks_for_it(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        first = await here.app.runs.start(RunRequest(("small:1b",), ("sums",), "x"))
+        second = await here.app.runs.start(RunRequest(("small:1b",), ("sums",), "x", keep_loaded=True))
+        await finished(here.app, first.run.id)
+        await finished(here.app, second.run.id)
+        assert [load.keep for load in await here.app.residencies.own()] == [True]
+        assert here.x.loaded_names == ["small:1b"]
+
+
+async def test_a_neighbour_that_breaks_off_is_not_taken_for_gone(tmp_path: Path) -> None:
+    async with bench(tmp_path) as here:
+        await here.run("big:30b", "y", keep_loaded=True)
+        here.gpu.unreadable = True
+        here.y.refuse("/api/ps", 500, "in trouble")
+        started = await here.app.runs.start(RunRequest(("next:14b",), ("sums",), "x"))
+        run = await finished(here.app, started.run.id)
+        assert run.state == "completed"
+        assert here.gpu.together(5 * GB) == []

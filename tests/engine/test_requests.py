@@ -136,3 +136,15 @@ async def test_a_name_with_an_endpoint_runs_there_whatever_it_is_assigned_to(tmp
         run = await finished(app, (await app.runs.start(RunRequest(("a@y",), ("sums",)))).run.id)
     assert [job.endpoint for job in run.jobs] == ["y"]
     assert (len(x.asked), len(y.asked)) == (0, 1)
+
+
+async def test_a_temperature_of_nought_is_one_row_however_it_is_written(tmp_path: Path) -> None:
+    write_suite(tmp_path, 1)
+    async with opened(tmp_path, {URL: server("a", answer=right)}) as app, working(app):
+        await assigned(app, URL)
+        await finished(app, (await app.runs.start(RunRequest(("a",), ("sums",)))).run.id)
+        for value in (0, -0.0):
+            request = RunRequest(("a",), ("sums",), matrix={"temperature": (value,)})
+            await finished(app, (await app.runs.start(request)).run.id)
+        board = await app.leaderboards.query("sums")
+    assert [entry.row.runs for entry in board.entries] == [3]

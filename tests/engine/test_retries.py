@@ -9,11 +9,12 @@ import pytest
 
 from llmbench_mcp.app import App
 from llmbench_mcp.domain.chat import ChatRequest, Completion
-from llmbench_mcp.domain.errors import ConflictError, PromptTooLong
+from llmbench_mcp.domain.errors import ConflictError, PromptTooLong, ServerFault
 from llmbench_mcp.domain.run import Run, RunLimits, RunRequest
 from llmbench_mcp.store.attempts import AttemptFilter
-from llmbench_mcp.testing.scripted import completion
+from llmbench_mcp.testing.scripted import ScriptedServer, completion
 from tests.support.rooms import assigned, opened, server, write_suite
+from tests.support.waiting import until
 from tests.support.work import URL, finished, is_in_state, right, working
 
 Answer = Callable[[ChatRequest, int], Completion]
@@ -117,6 +118,74 @@ async def test_cancelling_while_grading_again_leaves_the_run_as_it_was(tmp_path:
         await app.runs.retry(run.id, "regrade")  # no executor works now
         run = await app.runs.cancel(run.id)
     assert (run.state, run.done, run.passed, run.planned) == ("completed", 3, 2, 3)
+
+
+async def regraded_by_another_answer(folder: Path, box: ScriptedServer) -> tuple[str, Path]:
+    """A run of right answers, and the file of its second task, which wants something else by now."""
+    write_suite(folder, 3)
+    async with opened(folder, {URL: box}) as app, working(app):
+        run = await run_once(app)
+    task = folder / "tasks" / "own" / "q02.md"
+    task.write_text(task.read_text("utf-8").replace('expected_answer: "2"', 'expected_answer: "7"'), "utf-8")
+    return run.id, task
+
+
+async def test_a_verdict_stays_one_of_the_old_version_until_it_is_replaced(tmp_path: Path) -> None:
+    run_id, _ = await regraded_by_another_answer(tmp_path, box := server("a", answer=right))
+    async with opened(tmp_path, {URL: box}) as app:
+        await app.runs.retry(run_id, "regrade")  # no executor works now
+        waiting = (await app.leaderboards.query("sums")).entries[0]
+        async with working(app):
+            await finished(app, run_id)
+        graded = (await app.leaderboards.query("sums")).entries[0]
+    assert (waiting.tasks_graded, waiting.pass_rate) == (2, 1.0)
+    assert (graded.tasks_graded, graded.pass_rate) == (3, pytest.approx(2 / 3))
+
+
+async def test_cancelling_while_grading_again_files_no_old_verdict_under_the_new_version(tmp_path: Path) -> None:
+    run_id, task = await regraded_by_another_answer(tmp_path, box := server("a", answer=right))
+    async with opened(tmp_path, {URL: box}) as app:
+        await app.runs.retry(run_id, "regrade")  # no executor works now
+        run = await app.runs.cancel(run_id)
+        new = (await app.leaderboards.query("sums")).entries[0]
+    task.write_text(task.read_text("utf-8").replace('expected_answer: "7"', 'expected_answer: "2"'), "utf-8")
+    async with opened(tmp_path, {URL: box}) as app:
+        old = (await app.leaderboards.query("sums")).entries[0]
+    assert (run.state, run.passed) == ("completed", 3)
+    assert (new.tasks_graded, old.tasks_graded, old.pass_rate) == (2, 3, 1.0)
+
+
+async def test_what_had_no_answer_is_graded_by_the_mended_task_once_it_is_asked_again(tmp_path: Path) -> None:
+    run_id, _ = await regraded_by_another_answer(tmp_path, box := server("a", answer=first_time(too_long, 2)))
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await app.runs.retry(run_id, "regrade")
+        await finished(app, run_id)
+        await app.runs.retry(run_id, "errors")
+        run = await finished(app, run_id)
+        entry = (await app.leaderboards.query("sums")).entries[0]
+    assert (run.done, run.failures) == (3, {"wrong_answer": 1})
+    assert (entry.tasks_graded, entry.pass_rate) == (3, pytest.approx(2 / 3))
+
+
+async def test_a_run_told_to_try_again_after_it_gave_up_waits_for_its_server_anew(tmp_path: Path) -> None:
+    ill = True
+
+    def answer(request: ChatRequest, times: int) -> Completion:
+        if ill:
+            raise ServerFault("the GPU fell off the bus")
+        return right(request, times)
+
+    box = server("a", answer=answer)
+    write_suite(tmp_path, 3)
+    async with opened(tmp_path, {URL: box}, breaker_errors=1, outage_limit_s=100.0) as app, working(app):
+        box.warm_up_error = ServerFault("the GPU fell off the bus")
+        run = await run_once(app)
+        assert "gave up after" in (run.reason or "")
+        await app.runs.retry(run.id, "errors")
+        await until(lambda: is_in_state(app, run.id, "paused"))
+        box.warm_up_error, ill = None, False
+        run = await finished(app, run.id)
+    assert (run.state, run.passed, run.errors) == ("completed", 3, 0)
 
 
 async def test_a_run_that_is_not_over_or_has_nothing_to_do_again_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,11 @@ select * from loads order by loaded_at, endpoint_id, served_name;
 -- name: load_remember
 insert into loads (endpoint_id, served_name, device, keep, loaded_at) values ($1, $2, $3, $4, $5)
 on conflict (endpoint_id, served_name) do update
-set device = excluded.device, keep = excluded.keep, loaded_at = excluded.loaded_at;
+set device = excluded.device, loaded_at = excluded.loaded_at, held_level = null,
+    keep = case when loads.keep > excluded.keep then loads.keep else excluded.keep end;
+
+-- name: load_held
+update loads set held_level = $3 where endpoint_id = $1 and served_name = $2;
 
 -- name: load_forget
 delete from loads where endpoint_id = $1 and served_name = $2;

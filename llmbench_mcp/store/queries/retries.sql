@@ -44,15 +44,16 @@ where run_id = $1 and state in ('done', 'error')
 select distinct run_id from attempts where state = 'regrade';
 
 -- name: regrade_next
-select a.id, a.run_id, a.job_id, a.task_id, a.task_hash, a.repeat, a.try as tries, a.counted, a.passed, a.failure,
-       a.finish_reason, a.validator_version, c.text, c.reasoning, c.tool_calls, c.packed
+select a.id, a.run_id, a.job_id, a.task_id, coalesce(a.regrade_hash, a.task_hash) as task_hash, a.repeat,
+       a.try as tries, a.counted, a.passed, a.failure, a.finish_reason, a.validator_version, c.text, c.reasoning, c.tool_calls, c.packed
 from attempts a join completions c on c.attempt_id = a.id
 where a.state = 'regrade' order by a.run_id, a.number limit $1;
 
 -- name: regrade_finish
 update attempts
 set state = $2, passed = $3, score = $4, confidence = $5, failure = $6, message = $7, validator = $8,
-    validator_version = $9, extractor = $10, isolation = $11, verdict = $12
+    validator_version = $9, extractor = $10, isolation = $11, verdict = $12,
+    task_hash = coalesce(regrade_hash, task_hash), regrade_hash = null
 where id = $1 and state = 'regrade';
 
 -- name: regrade_left
@@ -65,11 +66,17 @@ select 1 as held from attempts where id = $1 and state = 'regrade';
 update attempts set state = case when passed is null then 'error' else 'done' end
 where run_id = $1 and state = 'regrade';
 
+-- name: regrade_forget_hashes
+update attempts set regrade_hash = null where run_id = $1 and regrade_hash is not null;
+
+-- name: regrade_ungraded
+select id from attempts where run_id = $1 and regrade_hash is not null;
+
+-- name: regrade_move
+update attempts set task_hash = regrade_hash, regrade_hash = null where id = $1 and regrade_hash is not null;
+
 -- name: retry_tasks
 select hash, body from tasks where hash in (select distinct task_hash from attempts where run_id = $1);
 
--- name: retry_hashes
-select id, task_hash from attempts where run_id = $1;
-
--- name: retry_task
-update attempts set task_hash = $2 where id = $1;
+-- name: regrade_hash
+update attempts set regrade_hash = $3 where run_id = $1 and task_hash = $2;
