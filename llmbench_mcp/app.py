@@ -22,6 +22,7 @@ from llmbench_mcp.engine.energy import EnergyMeter, NoCounter
 from llmbench_mcp.engine.executor import Executor, Parts
 from llmbench_mcp.engine.sampler import DeviceSampler
 from llmbench_mcp.scoring.grader import Grader
+from llmbench_mcp.services.comparison import Comparisons
 from llmbench_mcp.services.devices import Devices
 from llmbench_mcp.services.discovery import Discovery
 from llmbench_mcp.services.endpoints import Endpoints
@@ -63,6 +64,7 @@ class App:
     suites: Suites
     runs: Runs
     leaderboards: Leaderboards
+    comparisons: Comparisons
     devices: Devices
     health: Health
     residencies: Residencies
@@ -143,6 +145,7 @@ async def open_app(settings: Settings, doors: Doors | None = None) -> AsyncItera
             suites=suites,
             runs=runs,
             leaderboards=Leaderboards(LeaderboardStore(database), suites),
+            comparisons=Comparisons(LeaderboardStore(database), suites, models, runs),
             devices=Devices(outside.devices, endpoint_store, samples, outside.clock, outside.owners),
             health=Health(model_store, models, rooms, lease_store),
             residencies=Residencies(rooms, lease_store, endpoints, models),

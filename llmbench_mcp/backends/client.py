@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -120,9 +120,11 @@ class HttpClient:
             request = self._build(method, path, body, httpx2.Timeout(total_s, connect=CONNECT_S))
             response = await self._http.send(request, stream=True)
             try:
-                return await _whole(response, method, path)
+                answer = await _whole(response, method, path)
             finally:
                 await response.aclose()
+            # A server may put the key it was given anywhere, into a model's name too.
+            return replace(answer, body=self.options.redact(answer.body.decode("latin-1")).encode("latin-1"))
         raise EndpointTimeout(f"{self.address.base} did not finish its answer in {total_s:g} s.", "Try again later.")
 
     def accept(self, answer: Answer) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def redacted(completion: Completion, redact: Callable[[str], str]) -> Completion
     """The completion without known secrets in anything the server wrote."""
     calls = tuple(_redacted_call(call, redact) for call in completion.tool_calls)
     names = ("text", "reasoning", "model", "finish_reason")
-    cleaned = {name: redact(value) for name in names if (value := getattr(completion, name))}
+    cleaned: dict[str, Any] = {name: redact(value) for name in names if (value := getattr(completion, name))}
     return replace(completion, tool_calls=calls, **cleaned)
 
 

@@ -75,7 +75,8 @@ def _translate(trouble: Trouble, error: httpx2.RequestError) -> EndpointError:
     if isinstance(error, httpx2.DecodingError):
         return trouble.encoded()
     if isinstance(error, httpx2.RemoteProtocolError) and not str(error).startswith(_BROKEN):
-        return trouble.garbled(str(error))
+        # Cut off is a quotation of the bytes that came, which may hold a key.
+        return trouble.garbled(str(error).partition(": bytearray(")[0])
     return trouble.broken()
 
 

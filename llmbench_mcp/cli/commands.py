@@ -9,6 +9,7 @@ import typer
 
 from llmbench_mcp import __version__
 from llmbench_mcp.cli import (
+    compare,
     demo,
     devices,
     doctor,
@@ -91,6 +92,7 @@ def build() -> typer.Typer:
         orders.command(name, epilog=_ANYWHERE)(command)
     root.add_typer(orders, name="schedule")
     root.command("leaderboard", epilog=_ANYWHERE)(leaderboard.leaderboard)
+    root.command("compare", epilog=_ANYWHERE)(compare.compare)
     root.command("gpu", epilog=_ANYWHERE)(devices.gpu)
     root.command("score", epilog=_ANYWHERE)(score.score)
     task = _typer("Task files.")

@@ -64,7 +64,7 @@ def _scaled(count: float, units: tuple[str, ...]) -> str:
 
 
 def rank(low: int | None, high: int | None) -> str:
-    """A rank, or the range that the intervals leave open."""
+    """A rank, or the range that the evidence leaves open."""
     if low is None:
         return UNKNOWN
     return str(low) if high in (None, low) else f"{low}-{high}"

@@ -23,12 +23,16 @@ class RankWord(StrEnum):
     score = "score"
     pass_rate = "pass_rate"  # noqa: S105 - a rate of passed tasks
     speed = "speed"
+    efficiency = "efficiency"
 
 
 def leaderboard(
     context: typer.Context,
     suite: Annotated[str | None, typer.Argument(help="Needless while only one suite has results.")] = None,
     rank_by: Annotated[RankWord, typer.Option(help="What to rank by.")] = RankWord.score,
+    exclude_non_logic: Annotated[
+        bool, typer.Option("--exclude-non-logic", help="Without format errors, refusals, empty answers and the like.")
+    ] = False,
 ) -> None:
     """Rank the models on a suite, with 95 % intervals and ties."""
     here = session(context)
@@ -37,7 +41,7 @@ def leaderboard(
         names = [suite] if suite else await app.leaderboards.suites_with_results()
         if len(names) != 1:
             return names
-        return await app.leaderboards.query(names[0], rank_by.value)
+        return await app.leaderboards.query(names[0], rank_by.value, exclude_non_logic=exclude_non_logic)
 
     found = here.use(work)
     if isinstance(found, list):
@@ -66,4 +70,6 @@ def render(board: Leaderboard) -> Iterable[RenderableType]:
         return
     yield tables.leaderboard(board.entries, f"{suite.title} ({suite.name}), by {board.rank_by.replace('_', ' ')}")
     if any(entry.rank_low != entry.rank_high for entry in board.entries):
-        yield tables.sentence("Equal or overlapping ranks: the intervals leave the order open.")
+        yield tables.sentence(
+            "A range of ranks: those models cannot be told apart. See: llmbench-mcp compare A B --suite SUITE"
+        )

@@ -35,6 +35,8 @@ def render_run(run: Run) -> Iterable[RenderableType]:
         yield tables.sentence(f"Interrupted {times(run.interrupted)}: what was in flight was asked again.")
     if run.jobs:
         yield tables.jobs(run.jobs, run.reason)
+    for why in dict.fromkeys(job.client_bound for job in run.jobs if job.client_bound):
+        yield tables.sentence(f"Timings may be this program's own, not the server's: {why}")
     if run.failures:
         words = ", ".join(f"{word} {count}" for word, count in sorted(run.failures.items(), key=lambda f: -f[1]))
         yield tables.sentence(f"Failures: {words}")

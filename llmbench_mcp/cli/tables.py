@@ -254,7 +254,7 @@ def why(record: AttemptRecord) -> str:
 
 
 def leaderboard(entries: Sequence[Entry], title: str) -> Grid:
-    """Ranked rows; a range of ranks means that the intervals leave the order open."""
+    """Ranked rows; a range of ranks means that the evidence leaves the order open."""
     columns = (
         Column("Rank"),
         Column("Model"),
@@ -272,7 +272,8 @@ def leaderboard(entries: Sequence[Entry], title: str) -> Grid:
 def _entry_row(ranked: Entry) -> tuple[str, ...]:
     graded = f"{ranked.tasks_graded} of {ranked.tasks_in_suite} tasks" if ranked.coverage < 1 else ""
     errors = figures.count(ranked.errors, "error") if ranked.errors else ""
-    remarks = "; ".join(word for word in (ranked.note or graded, errors) if word)
+    without = f"{figures.count(ranked.left_out, 'attempt')} left out" if ranked.left_out else ""
+    remarks = "; ".join(word for word in (ranked.note or graded, errors, without, _repeats(ranked)) if word)
     return (
         figures.rank(ranked.rank_low, ranked.rank_high),
         ranked.row.model,
@@ -284,3 +285,11 @@ def _entry_row(ranked: Entry) -> tuple[str, ...]:
         figures.duration(ranked.ttft_p50_s),
         remarks,
     )
+
+
+def _repeats(ranked: Entry) -> str:
+    """How often any and all of so many attempts at a task are right."""
+    if ranked.pass_at_k is None:
+        return ""
+    any_right, all_right = figures.percent(ranked.pass_at_k), figures.percent(ranked.pass_hat_k)
+    return f"of {ranked.repeats} attempts any right {any_right}, all {all_right}"

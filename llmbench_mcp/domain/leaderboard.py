@@ -1,23 +1,34 @@
-"""Rankings over comparable rows: per-task means, intervals, ties, coverage. Pure."""
+"""Rankings over comparable rows: per-task means, intervals, ties, coverage. Pure; see docs/statistics.md."""
 
 from __future__ import annotations
 
+import itertools
+import math
+import operator
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from llmbench_mcp.domain.statistics import wilson_interval
+from llmbench_mcp.domain.paired import sign_flip_p
+from llmbench_mcp.domain.repeats import mean_over_tasks
+from llmbench_mcp.domain.statistics import clustered_interval
 
-RankBy = Literal["score", "pass_rate", "speed"]
+RankBy = Literal["score", "pass_rate", "speed", "efficiency"]
+"""By efficiency: fewest joules per output token."""
 
+SIGNIFICANCE = 0.05
 MIN_COVERAGE = 0.8
 """Below this share of the suite's tasks graded, a row is shown but not ranked."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """One task of one row, over all its comparable attempts. Times in seconds, speeds in tokens per second."""
+    """One task of one row, over all its comparable attempts. Times in seconds, speeds in tokens per second.
+
+    ``non_logic`` of the graded attempts failed before their logic could show (``NON_LOGIC_FAILURES``);
+    ``non_logic_score`` is the sum of what those scored all the same.
+    """
 
     task_id: str
     graded: int
@@ -32,6 +43,24 @@ class TaskResult:
     e2e_s: float | None = None
     tokens: int = 0
     last_at: str | None = None
+    non_logic_score: float = 0.0
+    task_hash: str = ""
+    validator_version: str = ""
+
+    @property
+    def passed(self) -> int:
+        """How many attempts passed."""
+        return round(self.pass_rate * self.graded)
+
+    def logic_only(self) -> TaskResult:
+        """The same without the attempts whose failure was not one of logic."""
+        if not self.non_logic:
+            return self
+        graded = self.graded - self.non_logic
+        if graded <= 0:
+            return replace(self, graded=0, pass_rate=0.0, score=0.0)
+        left = max(0.0, self.score * self.graded - self.non_logic_score)
+        return replace(self, graded=graded, pass_rate=self.passed / graded, score=min(1.0, left / graded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +84,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A ranked row. ``rank_low..rank_high`` is the range the 95 % intervals leave open; None when not ranked."""
+    """A ranked row. ``rank_low..rank_high`` is the range the evidence leaves open; None when not ranked.
+
+    ``interval``: 95 %, of ``pass_rate``. ``repeats``: the fewest graded attempts at any graded task; where that is 2 or
+    more, ``pass_at_k`` and ``pass_hat_k`` tell how often any or all of so many attempts pass. ``left_out``: graded
+    attempts without a failure of logic that ``exclude_non_logic`` took away.
+    """
 
     row: Row
     score: float | None
@@ -73,6 +107,10 @@ class Entry:
     rank_low: int | None = None
     rank_high: int | None = None
     note: str | None = None
+    repeats: int = 0
+    pass_at_k: float | None = None
+    pass_hat_k: float | None = None
+    left_out: int = 0
 
     @property
     def ranked(self) -> bool:
@@ -80,30 +118,32 @@ class Entry:
         return self.rank_low is not None
 
 
-def rank(rows: Sequence[Row], tasks_in_suite: int, rank_by: RankBy = "score") -> list[Entry]:
-    """Entries best first; rows with too little coverage come last, without a rank and with the reason."""
-    entries = [_entry(row, tasks_in_suite) for row in rows]
-    ranked = [entry for entry in entries if entry.note is None]
+def rank(
+    rows: Sequence[Row], tasks_in_suite: int, rank_by: RankBy = "score", *, exclude_non_logic: bool = False
+) -> list[Entry]:
+    """Entries best first; rows that cannot be ranked come last with the reason.
+
+    Entries not told apart share a range of ranks. Which of two equal ones is listed first says nothing: that is by
+    name, so that a list looks the same twice.
+    """
+    entries = [_entry(row, tasks_in_suite, rank_by, exclude_non_logic) for row in rows]
+    ranked = _ranges([entry for entry in entries if entry.note is None], rank_by)
     rest = [entry for entry in entries if entry.note is not None]
-    placed = [_placed(entry, ranked, rank_by) for entry in ranked]
-    order = sorted(placed, key=lambda entry: (entry.rank_low or 0, -_value(entry, rank_by), entry.row.model))
-    return order + sorted(rest, key=lambda entry: (-entry.coverage, entry.row.model))
+    ranked.sort(key=lambda entry: (-(_value(entry, rank_by) or 0.0), entry.rank_low, entry.row.model, entry.row.key))
+    return ranked + sorted(rest, key=lambda entry: (-entry.coverage, entry.row.model, entry.row.key))
 
 
-def _entry(row: Row, tasks_in_suite: int) -> Entry:
-    graded = [task for task in row.tasks if task.graded]
+def _entry(row: Row, tasks_in_suite: int, rank_by: RankBy, exclude_non_logic: bool) -> Entry:
+    counted = row if not exclude_non_logic else replace(row, tasks=tuple(task.logic_only() for task in row.tasks))
+    graded = [task for task in counted.tasks if task.graded]
     weight = sum(task.weight for task in graded)
-    passes = sum(task.pass_rate for task in graded)
-    coverage = min(1.0, len(graded) / tasks_in_suite) if tasks_in_suite else 0.0
-    note = None
-    if coverage < MIN_COVERAGE:
-        note = f"not ranked: only {len(graded)} of {tasks_in_suite} tasks graded"
-    return Entry(
-        row=row,
+    rates = [task.pass_rate for task in graded]
+    entry = Entry(
+        row=counted,
         score=sum(task.score * task.weight for task in graded) / weight if weight else None,
-        pass_rate=passes / len(graded) if graded else None,
-        interval=wilson_interval(passes, len(graded)),
-        coverage=coverage,
+        pass_rate=sum(rates) / len(rates) if rates else None,
+        interval=clustered_interval(rates, [task.graded for task in graded]),
+        coverage=min(1.0, len(graded) / tasks_in_suite) if tasks_in_suite else 0.0,
         tasks_graded=len(graded),
         tasks_in_suite=tasks_in_suite,
         errors=sum(task.errors for task in row.tasks),
@@ -112,8 +152,26 @@ def _entry(row: Row, tasks_in_suite: int) -> Entry:
         ttft_p50_s=_median([task.ttft_s for task in row.tasks]),
         e2e_p50_s=_median([task.e2e_s for task in row.tasks]),
         tokens=sum(task.tokens for task in row.tasks),
-        note=note,
+        left_out=sum(task.non_logic for task in row.tasks) if exclude_non_logic else 0,
     )
+    return replace(_with_repeats(entry, graded), note=_why_unranked(entry, rank_by))
+
+
+def _with_repeats(entry: Entry, graded: Sequence[TaskResult]) -> Entry:
+    k = min((task.graded for task in graded), default=0)
+    if k < 2:
+        return replace(entry, repeats=k)
+    any_right, all_right = mean_over_tasks([(task.graded, task.passed) for task in graded], k)
+    return replace(entry, repeats=k, pass_at_k=any_right, pass_hat_k=all_right)
+
+
+def _why_unranked(entry: Entry, rank_by: RankBy) -> str | None:
+    if entry.coverage < MIN_COVERAGE:
+        without = f" ({entry.left_out} attempts left out)" if entry.left_out else ""
+        return f"not ranked: only {entry.tasks_graded} of {entry.tasks_in_suite} tasks graded{without}"
+    if _value(entry, rank_by) is None:
+        return f"not ranked: no {'energy' if rank_by == 'efficiency' else 'speed'} is known"
+    return None
 
 
 def _median(values: Sequence[float | None]) -> float | None:
@@ -121,17 +179,54 @@ def _median(values: Sequence[float | None]) -> float | None:
     return statistics.median(known) if known else None
 
 
-def _placed(entry: Entry, field: Sequence[Entry], rank_by: RankBy) -> Entry:
-    others = [other for other in field if other is not entry]
-    if rank_by == "speed":
-        mine = _value(entry, rank_by)
-        better = sum(_value(other, rank_by) > mine for other in others)
-        return replace(entry, rank_low=better + 1, rank_high=better + 1)
-    better = sum(other.interval[0] > entry.interval[1] for other in others)
-    worse = sum(other.interval[1] < entry.interval[0] for other in others)
-    return replace(entry, rank_low=better + 1, rank_high=len(field) - worse)
+def _ranges(entries: Sequence[Entry], rank_by: RankBy) -> list[Entry]:
+    """Every pair compared: who is better than how many, and worse than how many."""
+    better = [0] * len(entries)
+    worse = [0] * len(entries)
+    seen = [[_value(entry, rank_by)] for entry in entries] if rank_by in _FIGURES else _by_task(entries, rank_by)
+    for one, other in itertools.combinations(range(len(entries)), 2):
+        level = 1.0 if rank_by in _FIGURES else SIGNIFICANCE / (len(entries) - 1)
+        sign = _told_apart(seen[one], seen[other], level)
+        if sign:
+            ahead, behind = (one, other) if sign > 0 else (other, one)
+            worse[behind] += 1
+            better[ahead] += 1
+    return [
+        replace(entry, rank_low=worse[at] + 1, rank_high=len(entries) - better[at]) for at, entry in enumerate(entries)
+    ]
 
 
-def _value(entry: Entry, rank_by: RankBy) -> float:
-    value = {"score": entry.score, "pass_rate": entry.pass_rate, "speed": entry.decode_tps}[rank_by]
-    return -1.0 if value is None else value
+_FIGURES = ("speed", "efficiency")
+"""Ranked by as measured: two that differ at all are told apart."""
+_Results = list[float | None]
+
+
+def _by_task(entries: Sequence[Entry], rank_by: RankBy) -> list[_Results]:
+    """Weighted results in the same order of tasks for all; None where a task was not graded."""
+    order = {task.task_id: None for entry in entries for task in entry.row.tasks}
+    found = []
+    for entry in entries:
+        graded = {
+            task.task_id: task.pass_rate if rank_by == "pass_rate" else task.score * task.weight
+            for task in entry.row.tasks
+            if task.graded
+        }
+        found.append([graded.get(task) for task in order])
+    return found
+
+
+def _told_apart(one: _Results, other: _Results, level: float) -> int:
+    """1: the first is better; -1: the second; 0: not told apart on the tasks both have."""
+    differences = [x - y for x, y in zip(one, other, strict=True) if x is not None and y is not None and x != y]
+    total = math.fsum(differences)
+    # Within one standard deviation of the flipped signs p is far above any level: most pairs end here.
+    within = level < 1 and total * total <= math.fsum(map(operator.mul, differences, differences))
+    if within or (level < 1 and sign_flip_p(differences) >= level):
+        return 0
+    return (total > 0) - (total < 0)
+
+
+def _value(entry: Entry, rank_by: RankBy) -> float | None:
+    if rank_by == "efficiency":
+        return 1 / entry.row.joules_per_token if entry.row.joules_per_token else None
+    return {"score": entry.score, "pass_rate": entry.pass_rate, "speed": entry.decode_tps}[rank_by]

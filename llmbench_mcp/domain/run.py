@@ -133,6 +133,7 @@ class Job:
     keep_loaded: bool = False
     energy_j: float | None = None
     energy_note: str | None = None
+    client_bound: str | None = None
     budget: Budget = Budget()
 
 

@@ -1,16 +1,18 @@
-"""Intervals for rates. Pure."""
+"""Intervals for rates. Pure. What is used where, and why, is in docs/statistics.md."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-_Z95 = 1.959963984540054
+Z95 = 1.959963984540054
+"""The standard normal's 97.5 % point."""
 
 
-def wilson_interval(successes: float, trials: int, z: float = _Z95) -> tuple[float, float]:
+def wilson_interval(successes: float, trials: float, z: float = Z95) -> tuple[float, float]:
     """Wilson score interval of a rate (Wilson 1927), both ends within 0..1; (0, 1) for no trials.
 
-    ``successes`` may be fractional: a sum of per-task means, so that repeats of one task count as one trial.
+    Both may be fractional: a sum of per-task means, an effective number of trials.
     """
     if trials <= 0:
         return (0.0, 1.0)
@@ -18,3 +20,45 @@ def wilson_interval(successes: float, trials: int, z: float = _Z95) -> tuple[flo
     spread = z * math.sqrt(p * (1 - p) / trials + z * z / (4 * trials * trials))
     centre, scale = p + z * z / (2 * trials), 1 + z * z / trials
     return (max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale))
+
+
+def clustered_interval(rates: Sequence[float], trials: Sequence[int]) -> tuple[float, float]:
+    """95 % interval of the mean of per-task rates, each over that many attempts; (0, 1) for no tasks.
+
+    Attempts at one task are alike, so tasks are clusters: the variance is the clustered one of Miller 2024
+    (arXiv:2411.00640), and the interval is Wilson's on the number of independent attempts that would have
+    that variance, corrected for few clusters by Student's t (Korn and Graubard 1998; Dean and Pagano 2015). That number
+    is at least the tasks and at most the attempts. With one attempt per task it is Wilson's interval itself.
+    """
+    tasks = len(rates)
+    if not tasks:
+        return (0.0, 1.0)
+    mean = math.fsum(rates) / tasks
+    spread = math.fsum((rate - mean) ** 2 for rate in rates)
+    effective = float(sum(trials))
+    if tasks < 2 or mean * (1 - mean) <= 0:
+        effective = tasks
+    elif spread > 0:
+        alike = mean * (1 - mean) * tasks * tasks / spread
+        effective = min(effective, alike * (Z95 / student_t95(tasks - 1)) ** 2)
+    effective = max(float(tasks), effective)
+    return wilson_interval(mean * effective, effective)
+
+
+_T95 = (12.7062047, 4.3026527, 3.1824463, 2.7764451, 2.5705818)
+
+
+def student_t95(freedom: int) -> float:
+    """Student's 97.5 % point for 1 or more degrees of freedom, to 2e-4 (Abramowitz and Stegun 1964, 26.7.5)."""
+    if freedom <= len(_T95):
+        return _T95[freedom - 1]
+    z, n = Z95, freedom
+    return math.fsum(
+        (
+            z,
+            (z**3 + z) / (4 * n),
+            (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2),
+            (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3),
+            (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / (92160 * n**4),
+        )
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import statistics
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt, Where
+from llmbench_mcp.domain.chat import Usage
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import (
     AuthError,
@@ -29,9 +31,12 @@ from llmbench_mcp.domain.errors import (
 from llmbench_mcp.domain.model import ModelStatus
 from llmbench_mcp.domain.ports import Backend, Clock
 from llmbench_mcp.domain.run import Job, JobState
+from llmbench_mcp.domain.task import Task
 from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.engine.attempt import Asked, Asker, Limits, chat_request, grade
 from llmbench_mcp.engine.energy import EnergyMeter
+from llmbench_mcp.engine.feed import Feed
+from llmbench_mcp.engine.loop_lag import LoopLag, client_bound
 from llmbench_mcp.engine.pulse import Pulse
 from llmbench_mcp.engine.quiet import wait_until_quiet
 from llmbench_mcp.engine.residency import Place, Ready, Residency
@@ -42,6 +47,7 @@ from llmbench_mcp.store.work import WorkStore
 
 log = logging.getLogger(__name__)
 
+_GRADERS = 2
 _GRADING_BEHIND = 4
 """Answers waiting for grading before asking pauses: memory stays bounded when grading falls behind."""
 
@@ -93,6 +99,7 @@ class JobWorker:
         self._no_room: StorageError | None = None
         self._errors_in_a_row = 0
         self._retried = False
+        self._gaps: list[float] = []
         self._answered_as: str | None = None
         self.draining = False
         self.loading = False
@@ -144,6 +151,8 @@ class JobWorker:
     async def _finish(self) -> None:
         if not self._job.keep_loaded and not await self._is_wanted_again():
             await self._tools.residency.release(self._backend, self._job.served_name)
+        if not self._retried and self._answered_as is None:
+            await self._tools.models.recover(self._job.model_id, "answered a whole job at first asking")
         remark = None
         if self._answered_as is not None:
             remark = f"{self._job.served_name!r} was asked and '{one_line(self._answered_as, 80)}' answered"
@@ -168,54 +177,60 @@ class JobWorker:
         await self._tools.work.job_ended(self._job, state, str(error), error.word)
 
     async def _measured(self) -> None:
-        """All attempts, and the energy they took together."""
+        """All attempts, the energy they took together, and whether this program was fast enough to time them."""
         work, job = self._tools.work, self._job
         await work.energy_opens(job)
-        async with self._tools.meter.window(job.device, "job") as total:
+        async with self._tools.meter.window(job.device, "job") as total, LoopLag().watching() as lag:
             await self._all_attempts()
         await work.energy_closes(job, total.energy)
+        gap = statistics.median(self._gaps) if self._gaps else None
+        await work.job_client_bound(job, client_bound(lag.load(), gap))
 
     async def _all_attempts(self) -> None:
+        work, job = self._tools.work, self._job
+        feed = Feed(work, job, self._tools.check_room, limited=await work.is_limited(job.run_id))
         send, receive = anyio.create_memory_object_stream[Asked](_GRADING_BEHIND)
-        lock = anyio.Lock()
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._grade_all, receive)
+        async with anyio.create_task_group() as group, receive:
+            for _ in range(_GRADERS):
+                group.start_soon(self._grade_all, receive.clone(), feed.limited)
             async with send, anyio.create_task_group() as askers:
                 for _ in range(self._endpoint.concurrency):
-                    askers.start_soon(self._ask_all, send, lock)
+                    askers.start_soon(self._ask_all, send, feed)
 
-    async def _ask_all(self, send: MemoryObjectSendStream[Asked], lock: anyio.Lock) -> None:
+    async def _ask_all(self, send: MemoryObjectSendStream[Asked], feed: Feed) -> None:
         settings = self._tools.settings
         limits = Limits(settings.total_timeout_s, settings.stall_timeout_s, settings.loop_tokens)
         asker = Asker(self._backend, self._tools.clock, limits, lambda: self._tools.meter.window(self._job.device))
         while not self.draining and self._halt is None and self._no_room is None:
-            async with lock:
-                attempt = await self._claim_next()
-            if attempt is None:
+            taken = await self._next(feed)
+            if taken is None:
                 return
             began = self._tools.pulse.now()
-            task = await self._tools.work.task(attempt.task_hash)
-            asked = await asker.ask(attempt, task, chat_request(task, self._job))
+            asked = await self._asked(asker, feed, *taken)
             if self._tools.pulse.stood_still_since(began):
-                log.info("%s %s is asked again: this process stood still meanwhile", attempt.run_id, attempt.task_id)
-                await self._tools.work.release(attempt)
+                log.info("%s %s is asked again: this process stood still", asked.attempt.run_id, asked.attempt.task_id)
+                await self._tools.work.release(asked.attempt)
             elif await self._usable(asked):
-                usage = asked.completion.usage if asked.completion else None
-                await self._tools.work.grading(attempt, usage)
+                if feed.limited:
+                    await self._tools.work.grading(asked.attempt, _usage(asked))
                 await send.send(asked)
 
-    async def _claim_next(self) -> PlannedAttempt | None:
+    async def _asked(self, asker: Asker, feed: Feed, attempt: PlannedAttempt, task: Task) -> Asked:
+        """Ask; the claim is written meanwhile."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(feed.claim, attempt)
+            asked = await asker.ask(attempt, task, chat_request(task, self._job))
+        timing = asked.completion.timing if asked.completion else None
+        if timing and timing.itl_s:
+            self._gaps.append(statistics.median(timing.itl_s))
+        return asked
+
+    async def _next(self, feed: Feed) -> tuple[PlannedAttempt, Task] | None:
         try:
-            await self._tools.check_room()
+            return await feed.next()
         except StorageError as error:
             self._no_room = error  # what is being graded may still find its place
             return None
-        if await self._tools.work.stop_at_limit(self._job.run_id):
-            return None
-        for attempt in await self._tools.work.next_attempts(self._job.id, 1):
-            await self._tools.work.claim(attempt, f"asking {attempt.task_id}")
-            return attempt
-        return None
 
     async def _usable(self, asked: Asked) -> bool:
         """Whether the attempt is to be committed; False gives it back for later."""
@@ -247,14 +262,20 @@ class JobWorker:
             self._answered_as = name
             await self._tools.work.job_remark(self._job, f"unverified: the server answered as '{one_line(name, 80)}'")
 
-    async def _grade_all(self, receive: MemoryObjectReceiveStream[Asked]) -> None:
+    async def _grade_all(self, receive: MemoryObjectReceiveStream[Asked], limited: bool) -> None:
         async with receive:
             async for asked in receive:
+                if not limited:
+                    await self._tools.work.grading(asked.attempt, _usage(asked))
                 outcome = await grade(asked, self._tools.grader, self._where)
                 await self._tools.work.finish(outcome)
                 log.info(
                     "%s %s on %s: %s", asked.attempt.run_id, asked.attempt.task_id, self._job.model, _word(outcome)
                 )
+
+
+def _usage(asked: Asked) -> Usage | None:
+    return asked.completion.usage if asked.completion else None
 
 
 def _will_not_pass(error: EndpointError) -> bool:

@@ -22,7 +22,7 @@ def _listed(value: Any) -> Any:
 
 
 Names = Annotated[list[str], BeforeValidator(_listed)]
-RunId = Annotated[str, Field(description="from run_start")]
+RunId = str
 
 
 def check_sizes(tool: str, arguments: dict[str, Any]) -> None:

@@ -9,42 +9,62 @@ Schema = dict[str, Any]
 
 _LITERAL = ("default", "enum", "const", "required", "type")
 _NULL = {"type": "null"}
+_WIDE = 100
 
 
 def slim_input(schema: Schema) -> Schema:
     """An argument schema without generated titles and defaults that say nothing, closed to unknown names."""
     short = _slim(schema, schema.get("$defs", {}))
-    arguments = {name: _without_empty_default(argument) for name, argument in short["properties"].items()}
+    arguments = {name: _without_the_obvious(argument) for name, argument in short["properties"].items()}
     return short | {"properties": arguments, "additionalProperties": False}
 
 
-def _without_empty_default(argument: Schema) -> Schema:
-    """That an argument may be left out is seen from ``required``; that it is then empty or off goes without saying."""
-    default = argument.get("default")
-    return _without(argument, "default") if default is False or default in ("", []) else argument
+def _without_the_obvious(argument: Schema) -> Schema:
+    """That an argument may be left out is seen from ``required``; that it is then empty, off, or the first of the words
+    it may be goes without saying, and so do bounds that only nonsense meets. What comes is checked by the whole schema.
+    """
+    default, first = argument.get("default"), argument.get("enum", [None])[0]
+    needless = {"default"} if default is False or default in ("", [], {}, first) else set()
+    if not 0 <= argument.get("minimum", -1) < argument.get("maximum", _WIDE) < _WIDE:
+        needless |= {"minimum", "maximum"}
+    return {name: value for name, value in argument.items() if name not in needless}
 
 
 def slim_output(schema: Schema | None) -> Schema | None:
     """A result schema without generated titles, defaults and class docstrings, its parts written in place.
 
-    Below the root a field without a type is text, a list where it has ``items``, an object where it has
-    ``properties``. Nothing is called required: what is not known is left out of any result.
+    Fields of the result stand under their names without a type, lists with ``items``; what lies deeper is told by name
+    in the description. Results show their own shape, and a row told in words costs a third of what it does as a schema.
+    Nothing is called required: what is not known is left out of any result. The server checks its results against the
+    whole schema, not this one.
     """
     if schema is None:
         return None
     root = {key: value for key, value in schema.items() if key != "description"}
     slim = _slim(root, schema.get("$defs", {}), drop=("default", "required"))
-    return slim | {"properties": {name: _terse(field) for name, field in slim["properties"].items()}}
+    return slim | {"properties": {name: _told(field) for name, field in slim["properties"].items()}}
 
 
-def _terse(node: Schema) -> Schema:
-    plain = node.get("type") == "string" or "items" in node or "properties" in node
-    short = _without(node, "type") if plain else dict(node)
-    if isinstance(short.get("items"), dict):
-        short["items"] = _terse(short["items"])
-    if "properties" in short:
-        short["properties"] = {name: _terse(field) for name, field in short["properties"].items()}
-    return short
+def _told(field: Schema) -> Schema:
+    parts = _parts(field)
+    description = ": ".join(text for text in (field.get("description"), parts) if text)
+    short: Schema = {"items": {}} if "items" in field else {}
+    return short | {"description": description} if description else short
+
+
+def _parts(field: Schema) -> str:
+    """The names of what a field is made of, each with its description."""
+    inside = [field.get(key) for key in ("items", "additionalProperties")]
+    named: Mapping[str, Schema] = next(
+        (node["properties"] for node in (field, *inside) if isinstance(node, dict) and "properties" in node), {}
+    )
+    return ", ".join(_named(name, part) for name, part in named.items())
+
+
+def _named(name: str, field: Schema) -> str:
+    parts = _parts(field)
+    listed = f"{name} [{parts}]" if parts else name
+    return f"{listed} ({field['description']})" if "description" in field else listed
 
 
 def _slim(node: Schema, parts: Mapping[str, Schema], drop: tuple[str, ...] = ()) -> Schema:

@@ -25,15 +25,20 @@ class Leaderboards:
         self._store = store
         self._suites = suites
 
-    async def query(self, suite: str, rank_by: RankBy = "score", model: str | None = None) -> Leaderboard:
+    async def query(
+        self, suite: str, rank_by: RankBy = "score", model: str | None = None, *, exclude_non_logic: bool = False
+    ) -> Leaderboard:
         """Rank all rows of a suite; ``model`` then keeps rows whose model name contains that text.
+
+        ``exclude_non_logic``: without attempts that failed on format, refusal, budget and the like, to see what a model
+        could do; tasks that have no others count as not graded.
 
         Raises:
             NotFoundError: no such suite.
         """
         view = await self._suites.get(suite)
         rows = await self._store.rows(view.suite.name, view.weights, view.hashes)
-        entries = rank(rows, len(view.tasks), rank_by)
+        entries = rank(rows, len(view.tasks), rank_by, exclude_non_logic=exclude_non_logic)
         if model:
             entries = [entry for entry in entries if model.casefold() in entry.row.model.casefold()]
         return Leaderboard(view, rank_by, tuple(entries))

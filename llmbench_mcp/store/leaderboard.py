@@ -48,6 +48,14 @@ class LeaderboardStore:
         found = await self._database.look(*(("job_labels", job) for job in newest.values()))
         return {key: rows[0] for key, rows in zip(newest, found, strict=True)}
 
+    async def run_rows(self, run_id: str, suite: str) -> tuple[list[Row], int]:
+        """What one run alone found, and how many tasks it asked; each manifest tells the run's ``repeats``, too."""
+        found, [extent] = await self._database.look(("run_tasks", run_id, suite), ("run_extent", run_id, suite))
+        groups = _grouped(found)
+        labels = await self._labels(groups)
+        rows = [_row(suite, key, labels[key], (1, _tasks(rows, {}))) for key, rows in groups.items()]
+        return [_repeated(row, extent["repeats"]) for row in rows], extent["tasks"]
+
     async def suites(self) -> list[str]:
         """Suites that have results."""
         return [row["suite"] for row in await self._database.all("suites_with_results")]
@@ -70,12 +78,16 @@ def _row(suite: str, key: _Key, label: SqlRow, content: tuple[int, tuple[TaskRes
 
 
 def _tasks(rows: list[SqlRow], weights: Mapping[str, float]) -> tuple[TaskResult, ...]:
-    return tuple(_task(row, weights[row["task_id"]]) for row in _newest_validators(rows))
+    return tuple(_task(row, weights.get(row["task_id"], 1.0)) for row in _newest_validators(rows))
 
 
 def _measured(row: Row, sums: SqlRow) -> Row:
     joules = sums["measured_j"]
     return replace(row, energy_j=joules, joules_per_token=joules / sums["measured_tokens"])
+
+
+def _repeated(row: Row, repeats: int) -> Row:
+    return replace(row, manifest={**row.manifest, "repeats": repeats})
 
 
 def _newest_validators(rows: list[SqlRow]) -> list[SqlRow]:
@@ -102,4 +114,15 @@ def _task(row: SqlRow, weight: float) -> TaskResult:
     return TaskResult(row["task_id"], graded, row["errors"], rate, row["mean_score"] or 0.0, weight, *_rest(row))
 
 
-_rest = itemgetter("non_logic", "decode_tps", "prefill_tps", "ttft_s", "e2e_s", "tokens", "last_at")
+_rest = itemgetter(
+    "non_logic",
+    "decode_tps",
+    "prefill_tps",
+    "ttft_s",
+    "e2e_s",
+    "tokens",
+    "last_at",
+    "non_logic_score",
+    "task_hash",
+    "validator_version",
+)

@@ -127,6 +127,16 @@ class WorkStore:
         if await transaction.run("run_finished", run_id, state, "; ".join(dict.fromkeys(reasons)) or None, now):
             await add_event(transaction, now, run_id, state, {})
 
+    async def job_client_bound(self, job: Job, why: str | None) -> None:
+        """Whether this program was too busy to time the job's answers; once said, it stays said."""
+        async with self._database.transaction(self._fence) as transaction:
+            await transaction.run("job_client_bound", job.id, why)
+
+    async def is_limited(self, run_id: str) -> bool:
+        """Whether the run may use only so many tokens, seconds or attempts."""
+        run = await self._database.one("run_get", run_id)
+        return bool(run and run["limits"])
+
     async def stop_at_limit(self, run_id: str) -> bool:
         """Whether the run has used up what it may: then nothing of it is asked any more; what is in flight goes on."""
         found = await self._database.look(("run_get", run_id), ("run_use", run_id), ("run_in_flight", run_id))

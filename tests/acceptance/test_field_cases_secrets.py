@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,10 @@ TRACE = "; ".join(
 
 
 class Blabbing(FakeServer):
-    """Lists its model; what it is asked it refuses or repeats, with all it was told, the key above all."""
+    """Lists its model, and one named after the key; what it is asked it refuses or repeats, with all it was told."""
 
     def __init__(self) -> None:
-        super().__init__(["m"])
+        super().__init__(["m", f"m-{KEY}"])
         self.shut = False
         self.repeats = False
         self.arguments: list[str] = []
@@ -198,12 +199,13 @@ async def test_a_short_or_common_key_is_refused_and_takes_no_word_out_of_any_tex
 def test_a_fault_of_our_own_that_names_the_key_is_logged_without_it(
     cli: Cli, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*arguments: object) -> None:
+    def broken(*arguments: object, **more: object) -> None:
         raise RuntimeError(f"no such thing as {KEY} in {TRACE}")
 
     monkeypatch.setenv("LLMBENCH_KEY_PLANTED", KEY)
     monkeypatch.setenv("LLMBENCH_DEBUG", "1")
     monkeypatch.setenv("LLMBENCH_IDLE_EXIT_S", "0.2")
+    monkeypatch.setattr(logging.root, "handlers", [*logging.root.handlers])  # the executor's log ends with this test
     with running(FakeServer(["m"])) as fake:
         cli("endpoint", "add", fake.url, "--name", "box", "--credential-env", "LLMBENCH_KEY_PLANTED")
         cli("discover")

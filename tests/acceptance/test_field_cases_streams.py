@@ -53,7 +53,7 @@ def line(**fields: Any) -> bytes:
     return json.dumps({"model": "m", "done": False} | fields, ensure_ascii=False).encode() + b"\n"
 
 
-SHAPES: dict[str, tuple[list[Step], dict[str, Any]]] = {
+SHAPES: dict[str, tuple[Sequence[Step], dict[str, Any]]] = {
     "a role and then nothing is no token": (
         [chunk("", role="assistant"), chunk(""), chunk("Yes"), FINISH, usage_chunk(5, 2), DONE],
         {"text": "Yes", "finish_reason": "stop", "usage": COUNTED},
@@ -77,7 +77,14 @@ SHAPES: dict[str, tuple[list[Step], dict[str, Any]]] = {
         {"text": "42", "reasoning": "hm so", "finish_reason": "stop"},
     ),
     "two calls whose pieces alternate": (
-        [tool(0, "", "f"), tool(1, '{"b"', "g"), tool(0, '{"a": 1}'), tool(1, ": 2}"), chunk(finish="tool_calls"), DONE],
+        [
+            tool(0, "", "f"),
+            tool(1, '{"b"', "g"),
+            tool(0, '{"a": 1}'),
+            tool(1, ": 2}"),
+            chunk(finish="tool_calls"),
+            DONE,
+        ],
         {
             "tool_calls": [{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {"b": 2}}],
             "finish_reason": "tool_calls",
@@ -89,7 +96,14 @@ SHAPES: dict[str, tuple[list[Step], dict[str, Any]]] = {
     ),
     "the limit of tokens": ([chunk("long"), chunk(finish="length"), DONE], {"text": "long", "finish_reason": "length"}),
 }
-NOTHING = {"text": "", "reasoning": "", "tool_calls": [], "finish_reason": None, "usage": None, "error": None}
+NOTHING: dict[str, Any] = {
+    "text": "",
+    "reasoning": "",
+    "tool_calls": [],
+    "finish_reason": None,
+    "usage": None,
+    "error": None,
+}
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -65,7 +65,7 @@ async def test_two_servers_with_one_store_share_their_models_and_not_their_work(
     async with (
         FakeOllama(OllamaStore([shared]), right) as x,
         FakeOllama(OllamaStore([shared, only]), right) as y,
-        open_bench(tmp_path) as bench,
+        open_bench(tmp_path, release_wait_s=0.2) as bench,  # the device's figures never change
         bench.client(era) as client,
     ):
         for fake, name, device in ((x, "x", "nvidia:0"), (y, "y", "nvidia:1")):

@@ -170,6 +170,22 @@ async def test_a_server_that_does_not_speak_http_is_a_protocol_error() -> None:
             await backend.list_models()
 
 
+@pytest.mark.parametrize("raw", [b"HTTP/1.1 401 No\r\nzz-LIVE x: y\r\n\r\n", b"zz-LIVE\r\n\r\n"])
+async def test_what_is_told_of_garbled_http_repeats_nothing_of_it_for_it_may_hold_a_key(raw: bytes) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(raw)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    async with server, openai_at(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as backend:
+        for question in (backend.list_models, lambda: ask(backend)):
+            with pytest.raises(EndpointError) as caught:
+                await question()
+            assert "zz-LIVE" not in str(caught.value)
+
+
 async def test_an_answer_that_never_ends_times_out() -> None:
     async with FakeServer() as server:
         server.routes["GET /slow"] = lambda request: Reply(before=Gate())

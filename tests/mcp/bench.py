@@ -16,6 +16,7 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from llmbench_mcp.app import App, Doors, real_doors
+from llmbench_mcp.backends.registry import EntryPointBackends
 from llmbench_mcp.config import Settings, load_settings
 from llmbench_mcp.domain.hardware import Device, DeviceProcess
 from llmbench_mcp.domain.ports import Clock, DeviceReader
@@ -151,10 +152,12 @@ def right(request: Received) -> str | None:
     return str(2 * int(task[1])) if task else None
 
 
-def inside_doors(devices: DeviceReader | None = None, clock: Clock | None = None) -> Doors:
-    """The real ones, but for a fixed device and no process started; streams are timed by the real clock."""
+def inside_doors(devices: DeviceReader | None = None, clock: Clock | None = None, stamps: Clock | None = None) -> Doors:
+    """The real ones, but for a fixed device and no process started; ``stamps`` is the clock that times streams."""
     doors = real_doors()
-    return replace(doors, devices=devices or FixedDevices(), clock=clock or doors.clock, spawns_executors=False)
+    backends = EntryPointBackends(clock=stamps) if stamps else doors.backends
+    facts = {"devices": devices or FixedDevices(), "clock": clock or doors.clock, "backends": backends}
+    return replace(doors, spawns_executors=False, **facts)  # type: ignore[arg-type]  # a dict of mixed kinds
 
 
 @asynccontextmanager
@@ -166,6 +169,7 @@ async def open_bench(
     api_key: str | None = None,
     devices: DeviceReader | None = None,
     clock: Clock | None = None,
+    stamps: Clock | None = None,
     **changes: Any,
 ) -> AsyncIterator[Bench]:
     """A server with an executor working in this process, so that nothing is spawned.
@@ -173,7 +177,7 @@ async def open_bench(
     A fast ``clock`` wants a long lease.
     """
     async with FakeServer(models, script, api_key=api_key) as fake:
-        holder = AppHolder(settings_in(folder, **changes), inside_doors(devices, clock))
+        holder = AppHolder(settings_in(folder, **changes), inside_doors(devices, clock, stamps))
         try:
             bench = Bench(holder, build_server(holder), fake)
             async with _working(await holder.get()):

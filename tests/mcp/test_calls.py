@@ -38,7 +38,11 @@ async def test_a_tool_without_arguments_says_so(tmp_path: Path, era: Era) -> Non
     [
         ("run_status", {}, "run_id is missing."),
         ("model_list", {"limit": 99}, "limit: Input should be less than or equal to 50 (got 99)."),
-        ("leaderboard_query", {"suite": "s", "rank_by": "luck"}, "'score', 'pass_rate' or 'speed' (got 'luck')."),
+        (
+            "leaderboard_query",
+            {"suite": "s", "rank_by": "luck"},
+            "'score', 'pass_rate', 'speed' or 'efficiency' (got 'luck').",
+        ),
         ("run_start", {"models": [], "suites": {"a": 1}}, "suites: Input should be a valid list"),
     ],
 )

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +76,14 @@ class Wire:
         return frame
 
     async def leave(self) -> int:
-        """Close standard input, as a client that goes away does; the exit code."""
+        """Close standard input, as a client that goes away does; the exit code. What still comes are frames."""
         assert self.process.stdin is not None
         await self.process.stdin.aclose()
         with anyio.fail_after(30):
+            with suppress(anyio.EndOfStream):
+                while True:
+                    await self._next()
+            assert self._rest == ""
             return await self.process.wait()
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from mcp import Client
-from mcp.types import Tool
+from mcp.types import CallToolResult, Tool
 
 from llmbench_mcp.config import load_settings
 from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.server.build import build_server
 from llmbench_mcp.server.holder import AppHolder
 from llmbench_mcp.server.tools import every_tool
+from llmbench_mcp.server.tools.leaderboard_query import LeaderboardPage
 from tests.mcp.bench import Era
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -29,6 +30,7 @@ READERS = {
     "run_status",
     "run_results",
     "leaderboard_query",
+    "model_compare",
     "gpu_stats",
 }
 WRITERS = {"endpoint_add", "models_discover", "model_assign", "model_residency", "run_start", "run_retry", "run_cancel"}
@@ -72,6 +74,29 @@ async def test_there_is_no_record_of_a_tool_that_is_not_offered() -> None:
 async def test_the_list_of_tools_costs_less_than_6000_tokens() -> None:
     listed = [wire(tool) for tool in (await tools_of()).values()]
     assert len(json.dumps(listed, separators=(",", ":"))) / CHARS_PER_TOKEN < 6_000
+
+
+async def test_what_a_row_holds_is_told_in_words() -> None:
+    output = (await tools_of())["leaderboard_query"].output_schema
+    assert output is not None
+    told = output["properties"]["entries"]
+    assert told["items"] == {}
+    assert told["description"].startswith(
+        "rank (1-2: not told apart; absent: see note), model (untrusted), quantisation"
+    )
+
+
+async def test_results_are_checked_against_the_whole_schema_all_the_same() -> None:
+    async def broken() -> Annotated[CallToolResult, LeaderboardPage]:
+        facts = {"total": 0, "suite": "s", "suite_version": 1, "tasks_in_suite": 1, "rank_by": "score", "entries": [{}]}
+        return CallToolResult(content=[], structured_content=facts)
+
+    server = build_server(holder_of())
+    server.add_tool(broken, structured_output=True)
+    async with Client(server) as client:
+        result = await client.call_tool("broken", {})
+    assert isinstance(result, CallToolResult)
+    assert result.is_error
 
 
 async def test_every_tool_has_a_title_a_description_and_all_four_hints() -> None:
@@ -124,7 +149,7 @@ async def test_a_read_only_server_offers_nothing_that_changes_anything() -> None
 async def test_toolsets_choose_the_tools() -> None:
     assert set(await tools_of(toolsets="manage")) == {"endpoint_add", "gpu_stats", "model_residency", "run_retry"}
     assert set(await tools_of(toolsets="core, manage")) == READERS | WRITERS
-    assert len(await tools_of(toolsets="core")) == 11
+    assert len(await tools_of(toolsets="core")) == 12
 
 
 @pytest.mark.parametrize(

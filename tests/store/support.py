@@ -96,6 +96,7 @@ select j.id,
        (select count(e2e_s) from attempts a where a.job_id = j.id and {_ENDED})
 from jobs j order by j.id
 """
+_FORM = "a.passed is not null and a.failure = 'format'"
 _SCORES = f"""
 select j.suite, j.identity_key, j.sampling_key, j.endpoint_id, a.task_id, a.task_hash,
        coalesce(a.validator_version, '') as version,
@@ -103,7 +104,8 @@ select j.suite, j.identity_key, j.sampling_key, j.endpoint_id, a.task_id, a.task
        round(sum(case when a.passed is null then 0 else a.score end), 6),
        round(coalesce(sum(a.decode_tps), 0), 6), count(a.decode_tps),
        round(coalesce(sum(a.e2e_s), 0), 6), count(a.e2e_s),
-       sum(coalesce(a.completion_tokens, 0))
+       sum(coalesce(a.completion_tokens, 0)), sum(coalesce({_FORM}, 0)),
+       round(sum(case when {_FORM} then a.score else 0 end), 6)
 from attempts a join jobs j on j.id = a.job_id
 where a.counted = 1 and {_ENDED}
 group by 1, 2, 3, 4, 5, 6, version order by 1, 2, 3, 4, 5, 6, 7
@@ -112,7 +114,8 @@ _KEPT: Mapping[str, str] = {
     "jobs": "select id, done, errors, passed, tokens, round(seconds, 6), timed from jobs order by id",
     "failures": "select job_id, failure, n from job_failures where n <> 0 order by 1, 2",
     "scores": "select suite, identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_version, graded,"
-    " errors, passed, round(score_sum, 6), round(decode_sum, 6), decode_n, round(e2e_sum, 6), e2e_n, tokens"
+    " errors, passed, round(score_sum, 6), round(decode_sum, 6), decode_n, round(e2e_sum, 6), e2e_n, tokens, non_logic,"
+    " round(non_logic_score, 6)"
     " from scores where graded <> 0 or errors <> 0 order by 1, 2, 3, 4, 5, 6, 7",
 }
 _COUNTED: Mapping[str, str] = {

@@ -45,7 +45,7 @@ async def finish(all_: Stores, run_id: str, n: int) -> None:
         outcomes = (
             graded(attempt, grade(True)),
             graded(attempt, grade(False, score=0.25)),
-            graded(attempt, replace(grade(False), failure="format"), answer(tokens=None)),
+            graded(attempt, replace(grade(False, score=0.5), failure="format"), answer(tokens=None)),
             failed(attempt, "provider_error"),
             failed(attempt, "validator_error", answer("long " * 50)),
         )

@@ -13,6 +13,7 @@ def every_tool() -> tuple[ToolSpec, ...]:
         gpu_stats,
         leaderboard_query,
         model_assign,
+        model_compare,
         model_get,
         model_list,
         model_residency,
@@ -40,6 +41,7 @@ def every_tool() -> tuple[ToolSpec, ...]:
         run_cancel,
         run_retry,
         leaderboard_query,
+        model_compare,
         gpu_stats,
     )
     return tuple(module.TOOL for module in modules)

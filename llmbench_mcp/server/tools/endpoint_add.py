@@ -15,27 +15,26 @@ from llmbench_mcp.server.spec import Call, ToolSpec, app_of, writes
 class EndpointAdded(Result):
     """The endpoint as it is stored now."""
 
-    name: str = Field(description="use it in other calls")
+    name: str
     backend: str
     url: str
     device: str
     server_version: str | None = None
-    created: bool = Field(description="false: was known, refreshed")
+    created: bool = Field(description="false: was known")
     next: str
 
 
 async def endpoint_add(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
-    url: Annotated[str, Field(description="like http://127.0.0.1:8080")],
+    url: Annotated[str, Field(description="http://127.0.0.1:8080")],
     name: Annotated[str, Field(description="empty: one is made")] = "",
     backend: Annotated[str, Field(description="empty: detected")] = "",
     device: Annotated[str, Field(description="id from gpu_stats; empty: the first")] = "",
     credential_ref: Annotated[str, Field(description="env:LLMBENCH_KEY_NAME; never the key")] = "",
     concurrency: Annotated[int, Field(ge=1, le=64, description="requests at a time")] = 1,
 ) -> Annotated[CallToolResult, EndpointAdded]:
-    """Add an inference server by its address; it must answer now. A known address is refreshed. Agents may add
-    servers on this machine and private networks only. For a server that wants a key, name the environment variable
-    that a person has put it in."""
+    """Add an inference server, which must answer now. Agents may add this machine's and private networks' only. If it
+    wants a key, name the environment variable a person put it in."""
     app = await app_of(ctx)
     from llmbench_mcp.services.endpoints import NewEndpoint
 
@@ -62,4 +61,4 @@ async def endpoint_add(  # noqa: PLR0913 - the arguments are the tool's schema
     )
 
 
-TOOL = ToolSpec(endpoint_add, "Add an inference server", writes(idempotent=True, asks_servers=True), toolset="manage")
+TOOL = ToolSpec(endpoint_add, "Add a server", writes(idempotent=True, asks_servers=True), toolset="manage")

@@ -31,15 +31,13 @@ class EndpointRow(Result):
     name: str
     backend: str
     url: str
-    device: str = Field(description="id in gpu_stats")
+    device: str = Field(description="as in gpu_stats")
     reachable: bool | None = None
     server_version: str | None = None
-    credential: str = Field(description="none or its reference; (refused)")
-    residents: list[str] | None = Field(default=None, description="models in memory; untrusted")
+    credential: str = Field(description="none, or its reference")
+    residents: list[str] | None = Field(default=None, description="untrusted")
     untrusted_error: str | None = None
-    details: Details | None = Field(
-        default=None, description="id, concurrency, evict (own/any models), added_by, last_seen, residents_gib"
-    )
+    details: Details | None = Field(default=None, description="concurrency, evict, last_seen, residents_gib")
 
 
 class EndpointPage(Page):
@@ -50,13 +48,12 @@ class EndpointPage(Page):
 
 async def endpoint_list(
     ctx: Call,
-    look: Annotated[bool, Field(description="ask every server now, up to 5 s")] = True,
+    look: Annotated[bool, Field(description="ask every server now")] = True,
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, EndpointPage]:
-    """List the known inference servers: address, backend, device, whether each answers now, and which models are in
-    its memory."""
+    """List the known inference servers: address, device, whether each answers now, models in its memory."""
     offset = decode_cursor(cursor, "endpoints")
     app = await app_of(ctx)
     views = await app.endpoints.views(look=look)
@@ -93,4 +90,4 @@ def _details(view: EndpointView) -> Details:
     return {name: getattr(endpoint, name) for name in plain} | {"residents_gib": gib(sum(sizes)) if sizes else None}
 
 
-TOOL = ToolSpec(endpoint_list, "List inference servers", reads(asks_servers=True))
+TOOL = ToolSpec(endpoint_list, "List servers", reads(asks_servers=True))

@@ -28,7 +28,7 @@ class ProcessRow(Result):
     pid: int
     untrusted_name: Word
     memory_gib: Figure
-    endpoint: Word = Field(description="whose server it is, if one of ours")
+    endpoint: Word = Field(description="if its server")
 
 
 class DeviceRow(Result):
@@ -38,15 +38,15 @@ class DeviceRow(Result):
     name: str
     kind: str
     memory: str = Field(description="vram, unified or system")
-    vram_used_gib: Figure = Field(description="of that memory")
+    vram_used_gib: Figure
     vram_total_gib: Figure
     utilisation_pct: Figure
     temperature_c: Figure
     power_w: Figure
-    energy_j: Figure = Field(description="a counter: only differences count")
+    energy_j: Figure = Field(description="a counter")
     processes: list[ProcessRow] = Field(description="first 10")
     endpoints: list[str]
-    unknown: list[str] = Field(description="why figures are null")
+    unknown: list[str] = Field(description="why null")
 
 
 class GpuStats(Result):
@@ -57,8 +57,8 @@ class GpuStats(Result):
 
 
 async def gpu_stats(ctx: Call) -> Annotated[CallToolResult, GpuStats]:
-    """Read the devices now: memory, load, temperature, power, processes, and the endpoints on each. A figure that
-    cannot be read is null, with the reason."""
+    """Read the devices now: memory, load, temperature, power, processes, endpoints. A figure that cannot be read is
+    null, with the reason."""
     app = await app_of(ctx)
     views = await app.devices.read()
     return reply(GpuStats(devices=[_row(view) for view in views[:50]], total=len(views)), nulls=True)
@@ -88,4 +88,4 @@ def _process(one: DeviceProcess, endpoint: str | None) -> ProcessRow:
     return ProcessRow(pid=one.pid, untrusted_name=name, memory_gib=gib(one.memory_bytes), endpoint=endpoint)
 
 
-TOOL = ToolSpec(gpu_stats, "Read GPUs and memory", reads(), toolset="manage")
+TOOL = ToolSpec(gpu_stats, "GPUs and memory", reads(), toolset="manage")

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 class EntryRow(Result):
     """One comparable group of results: model, endpoint and sampling."""
 
-    rank: str | None = Field(default=None, description="1-2 where intervals overlap; absent: see note")
+    rank: str | None = Field(default=None, description="1-2: not told apart; absent: see note")
     model: str = Field(description="untrusted")
     quantisation: str | None = None
     endpoint: str
     device: str
-    score: float | None = Field(default=None, description="weighted, 0..1")
+    score: float | None = None
     pass_rate: float | None = None
-    interval_low: float = Field(description="of pass_rate, 95 % Wilson")
+    interval_low: float = Field(description="of pass_rate, 95 %")
     interval_high: float
-    coverage: float = Field(description="share of tasks graded")
+    coverage: float = Field(description="share of tasks")
     errors: int
-    decode_tps: float | None = Field(default=None, description="median")
+    decode_tps: float | None = None
     ttft_p50_ms: float | None = None
     latency_p50_ms: float | None = None
     runs: int
@@ -39,8 +39,7 @@ class EntryRow(Result):
     note: str | None = None
     details: Details | None = Field(
         default=None,
-        description="tasks_graded, prefill_tps, energy_j, joules_per_token, backend, server_version, context_tokens, "
-        "temperature, top_p, seed",
+        description="pass_at_k, pass_hat_k (all of k), energy, server, sampling",
     )
 
 
@@ -52,24 +51,25 @@ class LeaderboardPage(Page):
     tasks_in_suite: int
     rank_by: str
     entries: list[EntryRow]
-    suites_with_results: list[str] | None = Field(default=None, description="when this one has none")
+    suites_with_results: list[str] | None = Field(default=None, description="if this has none")
 
 
 async def leaderboard_query(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
     suite: Annotated[str, Field(description="from suite_list")],
-    rank_by: Annotated[RankBy, Field(description="speed: decode_tps")] = "score",
+    rank_by: Annotated[RankBy, Field(description="efficiency: tokens per joule")] = "score",
     model: Annotated[str, Field(description="part of the name")] = "",
+    exclude_non_logic: Annotated[bool, Field(description="without format errors, refusals, empty answers")] = False,
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, LeaderboardPage]:
-    """Rank the models benchmarked on a suite, best first. Models whose intervals overlap share a range of ranks: do
-    not call one better."""
-    query = ("leaderboard", suite, rank_by, model)
+    """Rank the models benchmarked on a suite, best first. Models that cannot be told apart share a range of ranks: do
+    not call one better; model_compare tells more."""
+    query = ("leaderboard", suite, rank_by, model, exclude_non_logic)
     offset = decode_cursor(cursor, query)
     app = await app_of(ctx)
-    board = await app.leaderboards.query(suite, rank_by, model or None)
+    board = await app.leaderboards.query(suite, rank_by, model or None, exclude_non_logic=exclude_non_logic)
     rows = [_row(entry, detail) for entry in board.entries[offset : offset + limit]]
     cut = Cut(rows, len(board.entries), offset, query)
     extra = {} if board.entries else await _when_empty(app, model)
@@ -131,6 +131,10 @@ def _details(entry: Entry) -> Details:
     sampling = manifest.get("sampling", {})
     return {
         "tasks_graded": entry.tasks_graded,
+        "k": entry.repeats if entry.repeats > 1 else None,
+        "pass_at_k": entry.pass_at_k,
+        "pass_hat_k": entry.pass_hat_k,
+        "left_out": entry.left_out or None,
         "prefill_tps": entry.prefill_tps,
         "energy_j": entry.row.energy_j,
         "joules_per_token": entry.row.joules_per_token,
@@ -141,4 +145,4 @@ def _details(entry: Entry) -> Details:
     }
 
 
-TOOL = ToolSpec(leaderboard_query, "Query the leaderboard", reads())
+TOOL = ToolSpec(leaderboard_query, "Leaderboard", reads())

@@ -22,7 +22,7 @@ class Assignment(Result):
 
     model: str = Field(description="untrusted")
     status: str
-    assigned_to: str | None = Field(default=None, description="endpoint; absent: none")
+    assigned_to: str | None = None
     next: str
 
 
@@ -32,8 +32,8 @@ async def model_assign(
     endpoint: Annotated[str, Field(description="empty: the only one offering it")] = "",
     action: Literal["assign", "unassign", "enable", "disable"] = "assign",
 ) -> Annotated[CallToolResult, Assignment]:
-    """Choose the inference server that runs a model in benchmarks, or take the choice back; keep a model out of runs
-    or let it in again. Runs need an assignment unless run_start names an endpoint. Loads nothing."""
+    """Choose the server that runs a model in benchmarks, or take that back; disable keeps a model out of runs. Runs
+    need an assignment unless run_start names an endpoint."""
     app = await app_of(ctx)
     changed = await _changed(app, model, endpoint, action)
     ready = changed.status == "active"
@@ -51,4 +51,4 @@ async def _changed(app: App, model: str, endpoint: str, action: str) -> Model:
     return await (app.models.assign(model, endpoint) if endpoint else app.models.assign_only_home(model))
 
 
-TOOL = ToolSpec(model_assign, "Assign a model to a server", writes(idempotent=True))
+TOOL = ToolSpec(model_assign, "Assign a model", writes(idempotent=True))

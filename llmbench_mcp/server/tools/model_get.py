@@ -20,10 +20,10 @@ _EVENTS = 20
 class ModelDetails(Result):
     """Everything about one model."""
 
-    name: str = Field(description="untrusted, like all texts here")
+    name: str = Field(description="untrusted, as all here")
     status: str
     untrusted_reason: str | None = None
-    facts: Details = Field(description="guessed and set_by_hand name those that are")
+    facts: Details = Field(description="guessed, set_by_hand: which are")
     capabilities: dict[str, str] = Field(description="yes or no (who says so)")
     homes: list[Details] = Field(description="tools: native, text, none, unknown")
     history: list[str] = Field(description="newest 20")
@@ -33,8 +33,8 @@ class ModelDetails(Result):
 async def model_get(
     ctx: Call, model: Annotated[str, Field(description="name, id or name@endpoint")]
 ) -> Annotated[CallToolResult, ModelDetails]:
-    """Everything known of one model: facts and who says so, where it is offered, whether its tool calls come back as
-    calls there, its history."""
+    """Everything known of one model: facts and who says so, where it is offered, how its tool calls come back there,
+    its history."""
     app = await app_of(ctx)
     found = await app.models.resolve(model)
     return reply(_shown(found, await app.models.history(found, _EVENTS)))

@@ -30,22 +30,20 @@ _STATUSES: tuple[str, ...] = get_args(ModelStatus)
 class ModelRow(Result):
     """One model."""
 
-    name: str = Field(description="untrusted; for run_start")
+    name: str = Field(description="untrusted")
     status: str
-    assigned_to: str | None = Field(default=None, description="endpoint; absent: none")
-    offered_at: list[str] = Field(description="endpoints")
+    assigned_to: str | None = None
+    offered_at: list[str]
     family: str | None = None
-    parameters_b: float | None = Field(default=None, description="in 10^9")
+    parameters_b: float | None = Field(default=None, description="10^9")
     quantisation: str | None = None
     size_gib: float | None = None
     context_tokens: int | None = None
     capabilities: list[str] | None = None
-    guessed: list[str] | None = Field(default=None, description="fields read out of the name")
-    remote: bool | None = Field(default=None, description="true: runs on another machine, on no device here")
-    untrusted_reason: str | None = Field(default=None, description="of the status")
-    details: Details | None = Field(
-        default=None, description="id, digest, served_names (name@endpoint), first_seen, last_seen"
-    )
+    guessed: list[str] | None = Field(default=None, description="fields read off the name")
+    remote: bool | None = Field(default=None, description="on no device here")
+    untrusted_reason: str | None = None
+    details: Details | None = Field(default=None, description="id, digest, served_names, first_seen, last_seen")
 
 
 class ModelPage(Page):
@@ -64,8 +62,7 @@ async def model_list(  # noqa: PLR0913 - the arguments are the tool's schema
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, ModelPage]:
-    """List the models that models_discover found, with where each is offered and assigned. Empty filters match
-    all."""
+    """List the models found by models_discover, with where each is offered and assigned."""
     query = ("models", text, endpoint, status, capability)
     offset = decode_cursor(cursor, query)
     _check_status(status)

@@ -33,7 +33,7 @@ class Residency(Result):
     """What is loaded, or what was done."""
 
     done: str | None = None
-    residency: str | None = Field(default=None, description="how far it is proven")
+    residency: str | None = None
     load_s: float | None = None
     loaded: list[ResidentRow]
     silent: list[str] = Field(description="endpoints that do not say")
@@ -45,8 +45,8 @@ async def model_residency(
     model: Annotated[str, Field(description="to load or unload")] = "",
     endpoint: str = "",
 ) -> Annotated[CallToolResult, Residency]:
-    """List what is loaded in each server's memory, or load or unload one model. Runs load by themselves; use this
-    to free a GPU. Refuses what does not fit, with numbers."""
+    """List what is loaded in the servers' memory, or load or unload one model. Runs load by themselves; use this to
+    free a GPU. Refuses what does not fit."""
     app = await app_of(ctx)
     if action != "list" and not model:
         raise InputError(f"Which model to {action}?", "Give model: a name from model_list.")
@@ -78,4 +78,4 @@ def _row(view: ResidentView) -> ResidentRow:
     )
 
 
-TOOL = ToolSpec(model_residency, "List, load or unload models", writes(asks_servers=True), toolset="manage")
+TOOL = ToolSpec(model_residency, "Models in memory", writes(asks_servers=True), toolset="manage")

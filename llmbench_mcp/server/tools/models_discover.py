@@ -22,25 +22,25 @@ class Change(Result):
     """Models one look found to be new, changed, and so on."""
 
     count: int
-    names: list[str] = Field(description="first 20; untrusted")
+    names: list[str] = Field(description="untrusted")
 
 
 class Report(Result):
     """What one look at one server found; a server that could not be added stands under its address."""
 
     endpoint: str
-    seen: int = Field(description="models offered")
-    changes: dict[str, Change] = Field(description="added, changed (other weights), missing, removed, back")
-    added_on: str | None = Field(default=None, description="server found and added; device assumed, see endpoint_add")
+    seen: int = Field(description="models")
+    changes: dict[str, Change] = Field(description="by added, changed, missing, removed, back")
+    added_on: str | None = Field(default=None, description="device assumed for a server just found")
     untrusted_warnings: list[str] | None = None
-    untrusted_error: str | None = Field(default=None, description="why it could not be asked")
+    untrusted_error: str | None = None
     next: str | None = None
 
 
 class Discovery(Result):
     """All looks."""
 
-    reports: list[Report] = Field(description="first 50")
+    reports: list[Report]
     total: int
     next: str
 
@@ -48,10 +48,10 @@ class Discovery(Result):
 async def models_discover(
     ctx: Call,
     endpoints: Annotated[Names, Field(description="names; empty: all")] = [],  # noqa: B006 - never changed
-    look_around: Annotated[bool, Field(description="also find servers at this machine's usual ports")] = False,
+    look_around: Annotated[bool, Field(description="find servers at usual ports here")] = False,
 ) -> Annotated[CallToolResult, Discovery]:
-    """Ask the inference servers which models they offer and update the stored list. One that fails does not stop the
-    others. While no server is known, it looks around this machine by itself."""
+    """Ask the inference servers which models they offer and update the list. While no server is known, it looks around
+    this machine."""
     app = await app_of(ctx)
     reports = await app.models.discover(endpoints, around=look_around, by_agent=True)
     rows = [_report(report) for report in reports[:_REPORTS]]

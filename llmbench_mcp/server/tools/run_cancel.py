@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from mcp.types import CallToolResult
-from pydantic import Field
 
 from llmbench_mcp.server.arguments import RunId
 from llmbench_mcp.server.present import reply
@@ -17,7 +16,7 @@ class RunCancelled(Result):
     """The run after the request."""
 
     run_id: str
-    state: str = Field(description="still running: winding down")
+    state: str
     planned: int
     done: int
     errors: int

@@ -27,13 +27,15 @@ async def run_retry(
     run_id: RunId,
     what: Annotated[
         Literal["errors", "failed", "regrade"],
-        Field(description="errors: no verdict yet; failed: wrong, the score stays; regrade: stored answers"),
+        Field(
+            description="errors: what ended without a verdict; failed: wrong answers, to look at (the score stays); "
+            "regrade: only grade stored answers"
+        ),
     ] = "errors",
 ) -> Annotated[CallToolResult, Retried]:
-    """Do part of a finished run again: attempts that ended in an error or were cancelled, wrong answers (to look at;
-    the first try stays the score), or only the grading of stored answers, after a task or validator changed."""
+    """Do part of a finished run again."""
     run, count = await (await app_of(ctx)).runs.retry(run_id, what)
     return reply(Retried(run_id=run.id, state=run.state, attempts=count, next=f"run_status run_id={run.id} wait_s=30"))
 
 
-TOOL = ToolSpec(run_retry, "Do part of a run again", writes(asks_servers=True), toolset="manage")
+TOOL = ToolSpec(run_retry, "Retry part of a run", writes(asks_servers=True), toolset="manage")

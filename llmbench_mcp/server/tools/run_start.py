@@ -14,7 +14,6 @@ from llmbench_mcp.server.arguments import Names
 from llmbench_mcp.server.present import MESSAGE_LIMIT, names, reply, shown
 from llmbench_mcp.server.results import Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, writes
-from llmbench_mcp.services.custom_tasks import custom_tasks as custom_tasks_of
 
 if TYPE_CHECKING:
     from llmbench_mcp.services.runs import RunPreview, Started
@@ -23,14 +22,14 @@ if TYPE_CHECKING:
 class RunStarted(Result):
     """The run that was made, or with dry_run what would be done."""
 
-    run_id: str | None = Field(default=None, description="absent on a dry run")
+    run_id: str | None = None
     state: str
-    created: bool = Field(description="false: the key's earlier run, or a dry run")
+    created: bool = Field(description="false: known key, or dry run")
     planned_attempts: int
-    estimate_s: float | None = Field(default=None, description="absent: no history")
-    loads: int | None = Field(default=None, description="dry run: models to load")
-    remarks: list[str] | None = Field(default=None, description="models left out, doubts; untrusted")
-    jobs: list[str] | None = Field(default=None, description="dry run: first 20; untrusted")
+    estimate_s: float | None = None
+    loads: int | None = None
+    remarks: list[str] | None = Field(default=None, description="untrusted")
+    jobs: list[str] | None = Field(default=None, description="dry run; untrusted")
     next: str
 
 
@@ -41,13 +40,11 @@ def _object(description: str) -> WithJsonSchema:
 Selected = Annotated[Literal["", "all", "new", "active", "unstable_failed"], Field(description="models by status")]
 Matrix = Annotated[
     dict[str, list[Any]],
-    _object("lists of temperature, top_p, seed, max_tokens, context_length, reasoning: each combination is run"),
+    _object("lists by parameter (also context_length, reasoning); all combinations run"),
 ]
 OwnTasks = Annotated[
     list[dict[str, Any]],
-    WithJsonSchema(
-        {"type": "array", "items": {"type": "object"}, "description": "{prompt, and one of expected, criteria: []}"}
-    ),
+    WithJsonSchema({"type": "array", "items": {"type": "object"}, "description": "{prompt, expected or criteria: []}"}),
 ]
 _NOTHING: dict[str, Any] = {}
 _NO_TASKS: list[dict[str, Any]] = []
@@ -67,13 +64,14 @@ async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     priority: Annotated[int, Field(ge=-100, le=100, description="higher: earlier")] = 0,
     parameter_matrix: Matrix = _NOTHING,
     custom_tasks: OwnTasks = _NO_TASKS,
-    limits: Annotated[dict[str, Any], _object("tokens, seconds, attempts: stop there")] = _NOTHING,
+    limits: Annotated[dict[str, Any], _object("tokens, seconds, attempts")] = _NOTHING,
     idempotency_key: Annotated[str, Field(description="same key, same run")] = "",
     dry_run: Annotated[bool, Field(description="only tell the plan")] = False,
 ) -> Annotated[CallToolResult, RunStarted]:
     """Start a benchmark run of models x suites x repeats. Returns a run_id at once; the work goes on by itself, also
-    when you disconnect. Unknown names, unassigned models and silent servers are refused before it starts. Give an
-    idempotency_key if you might repeat the call."""
+    when you disconnect. What cannot run is refused before it starts."""
+    from llmbench_mcp.services.custom_tasks import custom_tasks as custom_tasks_of
+
     sampling = Sampling(
         temperature=None if temperature < 0 else temperature,
         top_p=top_p or None,
@@ -129,4 +127,4 @@ def _previewed(preview: RunPreview) -> RunStarted:
     )
 
 
-TOOL = ToolSpec(run_start, "Start a benchmark run", writes(asks_servers=True))
+TOOL = ToolSpec(run_start, "Start a run", writes(asks_servers=True))

@@ -29,7 +29,7 @@ class JobRow(Result):
     passed: int
     step: str | None = None
     untrusted_reason: str | None = None
-    details: Details | None = Field(default=None, description="id, device, load_s, residency, energy_j, interrupted")
+    details: Details | None = Field(default=None, description="id, device, load_s, residency, energy_j, client_bound")
 
 
 class RunStatus(Page):
@@ -38,23 +38,21 @@ class RunStatus(Page):
     run_id: str
     state: str = Field(description="queued, running, paused, completed, cancelled, failed")
     untrusted_reason: str | None = None
-    planned: int = Field(description="attempts")
+    planned: int
     done: int = Field(description="graded")
-    errors: int = Field(description="ended without a verdict")
+    errors: int = Field(description="no verdict")
     passed: int
-    interrupted: int = Field(description="asked again after a restart")
-    failures: dict[str, int] = Field(description="count by failure word")
+    interrupted: int
+    failures: dict[str, int] = Field(description="by word")
     attempts_per_minute: float | None = None
     eta_s: float | None = None
-    jobs: list[JobRow] = Field(description="working ones first")
+    jobs: list[JobRow]
 
 
 async def run_status(
     ctx: Call,
     run_id: RunId,
-    wait_s: Annotated[
-        float, Field(ge=0, description="for a change of state or the end; cut to the server's limit")
-    ] = 0.0,
+    wait_s: Annotated[float, Field(ge=0, description="for a change of state, up to 45")] = 0.0,
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",
@@ -107,7 +105,7 @@ def next_call(run: Run) -> str:
 
 
 def _job_row(job: Job, detail: Detail) -> JobRow:
-    more = ("id", "device", "load_s", "residency", "energy_j", "interrupted")
+    more = ("id", "device", "load_s", "residency", "energy_j", "client_bound", "interrupted")
     return JobRow(
         model=shown(job.model),
         endpoint=job.endpoint,

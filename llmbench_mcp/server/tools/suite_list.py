@@ -40,14 +40,14 @@ class TaskRow(Result):
     tags: list[str] | None = None
     needs: list[str] | None = Field(default=None, description="model capabilities")
     max_tokens: int | None = None
-    prompt: str | None = Field(default=None, description="detailed; first 600 characters")
+    prompt: str | None = Field(default=None, description="detailed")
 
 
 class SuitePage(Page):
     """A page of suites, or of one suite's tasks."""
 
     suites: list[SuiteRow]
-    tasks: list[TaskRow] | None = Field(default=None, description="of the suite named")
+    tasks: list[TaskRow] | None = Field(default=None, description="of one suite")
 
 
 async def suite_list(
@@ -57,8 +57,8 @@ async def suite_list(
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, SuitePage]:
-    """List the benchmark suites, or one suite's tasks with weights and (detailed) prompts. Hidden tests and expected
-    answers are never shown."""
+    """List the benchmark suites, or one suite's tasks with weights and (detailed) prompts; never hidden tests or
+    answers."""
     query = ("suites", suite)
     offset = decode_cursor(cursor, query)
     app = await app_of(ctx)
@@ -107,4 +107,4 @@ def _prompt(task: Task) -> str:
     return text if len(text) <= _PROMPT_LIMIT else f"{text[:_PROMPT_LIMIT]}… [cut, {len(text)} characters]"
 
 
-TOOL = ToolSpec(suite_list, "List benchmark suites", reads())
+TOOL = ToolSpec(suite_list, "List suites", reads())

@@ -8,6 +8,8 @@ create index attempts_failed on attempts (run_id, number, failure)
 where state = 'error' or (state = 'done' and passed = 0);
 create index runs_open on runs (state) where state in ('queued', 'running', 'paused');
 create index jobs_model on jobs (model_id);
+drop index jobs_run;
+create index jobs_run on jobs (run_id, position, id);
 drop index jobs_suite;
 create index jobs_suite on jobs (suite, identity_key, sampling_key, endpoint_id, run_id);
 

@@ -6,7 +6,7 @@ select identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_ve
        case when prefill_n > 0 then prefill_sum / prefill_n end as prefill_tps,
        case when ttft_n > 0 then ttft_sum / ttft_n end as ttft_s,
        case when e2e_n > 0 then e2e_sum / e2e_n end as e2e_s,
-       tokens, last_at
+       tokens, last_at, non_logic_score
 from scores where suite = $1;
 
 -- name: job_labels
@@ -26,3 +26,19 @@ group by identity_key, sampling_key, endpoint_id;
 
 -- name: suites_with_results
 select suite from jobs union select suite from removed_sums order by suite;
+
+-- name: run_tasks
+select s.identity_key, s.sampling_key, s.endpoint_id, s.task_id, s.task_hash, s.validator_version,
+       max(s.newest_job) as newest_job, sum(s.graded) as graded, sum(s.errors) as errors, sum(s.passed) as passed,
+       sum(s.non_logic) as non_logic,
+       case when sum(s.graded) > 0 then sum(s.score) / sum(s.graded) end as mean_score,
+       avg(s.decode_tps) as decode_tps, avg(s.prefill_tps) as prefill_tps, avg(s.ttft_s) as ttft_s,
+       avg(s.e2e_s) as e2e_s, sum(s.tokens) as tokens, max(s.last_at) as last_at,
+       sum(s.non_logic_score) as non_logic_score
+from jobs j join attempts a on a.job_id = j.id join attempt_scores s on s.attempt_id = a.id
+where j.run_id = $1 and j.suite = $2
+group by s.identity_key, s.sampling_key, s.endpoint_id, s.task_id, s.task_hash, s.validator_version;
+
+-- name: run_extent
+select count(distinct a.task_id) as tasks, max(a.repeat) as repeats
+from jobs j join attempts a on a.job_id = j.id where j.run_id = $1 and j.suite = $2;

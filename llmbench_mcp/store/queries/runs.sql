@@ -38,7 +38,7 @@ select count(*) as n from runs where state in ('queued', 'running', 'paused');
 -- name: run_jobs
 select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpoint_id, j.endpoint_name as endpoint,
        j.device, j.suite, j.sampling, j.state, j.reason, r.priority, j.planned, j.done, j.errors, j.passed, j.load_s,
-       j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note
+       j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note, j.client_bound
 from jobs j join runs r on r.id = j.run_id where j.run_id = $1 order by j.position;
 
 -- name: jobs_open
@@ -50,7 +50,7 @@ order by j.created_at, j.position;
 -- name: job_get
 select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpoint_id, j.endpoint_name as endpoint,
        j.device, j.suite, j.sampling, j.state, j.reason, r.priority, j.planned, j.done, j.errors, j.passed, j.load_s,
-       j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note, j.manifest
+       j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note, j.client_bound, j.manifest
 from jobs j join runs r on r.id = j.run_id where j.id = $1;
 
 -- name: run_failures
@@ -155,3 +155,6 @@ update jobs set state = 'cancelled', step = null where run_id = $1 and state = '
 
 -- name: job_left
 select planned - done - errors as n from jobs where id = $1;
+
+-- name: job_client_bound
+update jobs set client_bound = coalesce($2, client_bound) where id = $1;

@@ -16,7 +16,7 @@ select suite, identity_key, sampling_key, endpoint_id, task_id, task_hash, valid
        $2 * coalesce(prefill_tps, 0), case when prefill_tps is null then 0 else $2 end,
        $2 * coalesce(ttft_s, 0), case when ttft_s is null then 0 else $2 end,
        $2 * coalesce(e2e_s, 0), case when e2e_s is null then 0 else $2 end,
-       $2 * tokens, last_at, newest_job
+       $2 * tokens, last_at, newest_job, $2 * non_logic_score
 from attempt_scores where attempt_id = $1
 on conflict (suite, identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_version) do update
 set graded = scores.graded + excluded.graded, errors = scores.errors + excluded.errors,
@@ -26,7 +26,7 @@ set graded = scores.graded + excluded.graded, errors = scores.errors + excluded.
     prefill_sum = scores.prefill_sum + excluded.prefill_sum, prefill_n = scores.prefill_n + excluded.prefill_n,
     ttft_sum = scores.ttft_sum + excluded.ttft_sum, ttft_n = scores.ttft_n + excluded.ttft_n,
     e2e_sum = scores.e2e_sum + excluded.e2e_sum, e2e_n = scores.e2e_n + excluded.e2e_n,
-    tokens = scores.tokens + excluded.tokens,
+    tokens = scores.tokens + excluded.tokens, non_logic_score = scores.non_logic_score + excluded.non_logic_score,
     last_at = case when scores.last_at > excluded.last_at then scores.last_at else excluded.last_at end,
     newest_job = case when scores.newest_job > excluded.newest_job then scores.newest_job else excluded.newest_job end;
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from llmbench_mcp.domain.leaderboard import Row, TaskResult, rank
@@ -49,6 +51,55 @@ def test_equal_models_keep_one_rank_whatever_their_order() -> None:
 def test_speed_ranks_by_tokens_per_second() -> None:
     entries = rank([row("slow", 9, 1, speed=5.0), row("fast", 1, 9, speed=50.0)], 10, "speed")
     assert [(e.row.model, e.rank_low) for e in entries] == [("fast", 1), ("slow", 2)]
+
+
+def test_equal_speeds_share_a_range_and_unknown_ones_are_not_ranked() -> None:
+    unknown = replace(row("unknown", 5), tasks=(TaskResult("t0", 1, 0, 1.0, 1.0),))
+    entries = rank([row("x", 1), row("y", 1), row("slow", 1, speed=1.0), unknown], 1, "speed")
+    assert [(e.row.model, e.rank_low, e.rank_high) for e in entries[:3]] == [("x", 1, 2), ("y", 1, 2), ("slow", 3, 3)]
+    assert (entries[3].row.model, entries[3].note) == ("unknown", "not ranked: no speed is known")
+
+
+def test_efficiency_ranks_by_joules_per_token() -> None:
+    hungry, thrifty = (replace(row(name, 5), joules_per_token=j) for name, j in (("hungry", 9.0), ("thrifty", 0.5)))
+    entries = rank([hungry, thrifty, row("unmetered", 5)], 5, "efficiency")
+    assert [(e.row.model, e.rank_low) for e in entries] == [("thrifty", 1), ("hungry", 2), ("unmetered", None)]
+
+
+def test_models_are_told_apart_on_shared_tasks_though_their_intervals_overlap() -> None:
+    better, worse = rank([row("worse", 23, 17), row("better", 29, 11)], 40)
+    assert better.interval[0] < worse.interval[1]
+    assert (better.row.model, better.rank_high, worse.rank_low) == ("better", 1, 2)
+
+
+def test_the_more_models_the_more_a_difference_must_be_to_count() -> None:
+    pair = [row("worse", 23, 17), row("better", 29, 11)]  # p = 2 / 2**6
+    assert [entry.rank_high for entry in rank(pair, 40)] == [1, 2]
+    crowd = [row(f"other {n}", 26, 14) for n in range(3)]
+    assert [entry.rank_high for entry in rank(pair + crowd, 40)] == [5, 5, 5, 5, 5]
+
+
+def test_partial_scores_tell_models_apart_that_pass_alike() -> None:
+    def scored(model: str, score: float) -> Row:
+        tasks = tuple(TaskResult(f"t{n}", 1, 0, 0.0, score + n / 100) for n in range(10))
+        return Row(model, model, "box", "cpu", "s", {}, 1, tasks)
+
+    rows = [scored("half", 0.5), scored("third", 0.3)]
+    assert [(e.row.model, e.rank_high) for e in rank(rows, 10)] == [("half", 1), ("third", 2)]
+    assert [(e.rank_low, e.rank_high) for e in rank(rows, 10, "pass_rate")] == [(1, 2), (1, 2)]
+
+
+def test_what_scored_without_logic_leaves_with_its_score() -> None:
+    task = TaskResult("t", 4, 0, 0.5, 0.65, non_logic=2, non_logic_score=0.6)
+    (entry,) = rank([Row("m", "m", "box", "cpu", "s", {}, 1, (task,))], 1, exclude_non_logic=True)
+    assert (entry.pass_rate, entry.score, entry.left_out) == (1.0, 1.0, 2)
+
+
+def test_a_task_with_nothing_but_failures_of_form_counts_as_not_graded() -> None:
+    tasks = (TaskResult("a", 1, 0, 1.0, 1.0), TaskResult("b", 2, 0, 0.0, 0.0, non_logic=2))
+    (entry,) = rank([Row("m", "m", "box", "cpu", "s", {}, 1, tasks)], 2, exclude_non_logic=True)
+    assert (entry.pass_rate, entry.coverage) == (1.0, 0.5)
+    assert entry.note == "not ranked: only 1 of 2 tasks graded (2 attempts left out)"
 
 
 def test_weights_move_the_score_and_not_the_pass_rate() -> None:

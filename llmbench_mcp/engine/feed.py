@@ -1,0 +1,72 @@
+"""The pending attempts of one job, read ahead so that no answer waits for the database."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from llmbench_mcp.domain.attempt import PlannedAttempt
+from llmbench_mcp.domain.run import Job
+from llmbench_mcp.domain.task import Task
+from llmbench_mcp.store.work import WorkStore
+
+_AHEAD = 32
+
+
+class Feed:
+    """Hands out each attempt once, with its task.
+
+    A run without limits is claimed while its question is on its way (``claim``); of one with limits every attempt
+    is claimed before it is handed out, so that no more are asked than may be.
+
+    Args:
+        check_room: raises StorageError when an answer could not be stored.
+        limited: whether the run has limits.
+    """
+
+    def __init__(self, work: WorkStore, job: Job, check_room: Callable[[], Awaitable[None]], *, limited: bool) -> None:
+        self._work = work
+        self._job = job
+        self._check_room = check_room
+        self.limited = limited
+        self._lock = anyio.Lock()
+        self._ahead: deque[PlannedAttempt] = deque()
+        self._unclaimed: set[str] = set()
+        self._tasks: dict[str, Task] = {}
+
+    async def next(self) -> tuple[PlannedAttempt, Task] | None:
+        """The next attempt; None when there is none, or the run has reached a limit. Raises StorageError, LeaseLost."""
+        async with self._lock:
+            await self._check_room()
+            if self.limited and await self._work.stop_at_limit(self._job.run_id):
+                return None
+            if not self._ahead:
+                await self._read()
+            if not self._ahead:
+                return None
+            attempt = self._ahead.popleft()
+            task = await self._task(attempt.task_hash)
+            self._unclaimed.add(attempt.id)
+            if self.limited:
+                await self.claim(attempt)
+                self._ahead.clear()
+            return attempt, task
+
+    async def claim(self, attempt: PlannedAttempt) -> None:
+        """Mark it as being asked. Raises StorageError, LeaseLost."""
+        if attempt.id in self._unclaimed:
+            await self._work.claim(attempt, f"asking {attempt.task_id}")
+            self._unclaimed.discard(attempt.id)
+
+    async def _read(self) -> None:
+        rows = await self._work.next_attempts(self._job.id, _AHEAD + len(self._unclaimed))
+        self._ahead.extend(row for row in rows if row.id not in self._unclaimed)
+
+    async def _task(self, task_hash: str) -> Task:
+        if task_hash not in self._tasks:
+            if len(self._tasks) >= 4 * _AHEAD:
+                self._tasks.clear()
+            self._tasks[task_hash] = await self._work.task(task_hash)
+        return self._tasks[task_hash]
