@@ -21,7 +21,7 @@ VALIDATION:
 type: coding
 language: python
 function_name: f
-timeout_s: 3
+timeout_s: 1
 base_tests:
   - {{args: [2], expected: 4}}
   - {{args: [3], expected: 9}}

@@ -51,6 +51,7 @@ def rehearse() -> None:
         assert function is not None
         for value in ([1, 2.5, "a", None, True], {"d": [[1, {"t": [2]}]]}):
             _answer(theirs, function, [value], {"d": []})
+            _watched_answer(theirs, function, [value], {"d": []})
         os.read(ours, 1 << 16)
     del sys.modules[_MODULE]
     os.close(ours)
