@@ -230,8 +230,10 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
 
 
 def _is_coded(stream: ByteStream) -> bool:
-    """Whether the body is compressed, which was not asked for."""
-    return stream.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
+    """Whether the body is compressed, which was not asked for, as content or for its transfer (RFC 9112, 6.1)."""
+    content = stream.headers.get("content-encoding", "").strip().lower()
+    transfer = {coding.strip().lower() for coding in stream.headers.get("transfer-encoding", "").split(",")}
+    return content not in ("", "identity") or bool(transfer - {"", "identity", "chunked"})
 
 
 async def _whole(response: httpx2.Response, method: str, path: str) -> Answer:

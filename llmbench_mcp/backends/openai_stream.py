@@ -33,6 +33,8 @@ class ChatStream:
         self.finish_reason: str | None = None
         self.saw_choice = False
         self.bad_events = 0
+        self.odd_choices = 0
+        """Chunks that may have held text which could not be found; they are bad events, too."""
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls = ToolCallBuilder()
@@ -50,6 +52,11 @@ class ChatStream:
     def has_text(self) -> bool:
         """Whether anything worth keeping has come: answer, reasoning or a tool call."""
         return self._size > 0
+
+    @property
+    def size(self) -> int:
+        """Characters that came, of whatever kind."""
+        return self._size
 
     @property
     def too_long(self) -> bool:
@@ -149,6 +156,12 @@ class ChatStream:
         choices = chunk.get("choices")
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             self._choice(choices[0], stamp)
+        elif choices:
+            self._odd_choice()
+
+    def _odd_choice(self) -> None:
+        self.odd_choices += 1
+        self.bad_events += 1
 
     def _choice(self, choice: dict[str, Any], stamp: float | None) -> None:
         self.saw_choice = True
@@ -157,6 +170,8 @@ class ChatStream:
             delta = choice.get("message")
         if isinstance(delta, dict):
             self._delta(delta, stamp)
+        elif any(choice.get(name) for name in ("delta", "message", "text")):
+            self._odd_choice()
         if isinstance(choice.get("finish_reason"), str):
             self.finish_reason = _whole(choice["finish_reason"][:64]) or self.finish_reason
 
@@ -196,7 +211,8 @@ def _text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "".join(str(part.get("text") or "") for part in value if isinstance(part, Mapping))
+        texts = (part.get("text") for part in value if isinstance(part, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ CHAT_PATH = "/v1/chat/completions"
 _MAX_MODELS = 10_000
 _MAX_NAME = 512
 _DRAIN_S = 0.5
+TAIL_S = 2.0
+"""Seconds that the usage and the end of a stream may take after its finish reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +154,14 @@ def redacted(completion: Completion, redact: Callable[[str], str]) -> Completion
     calls = tuple(_redacted_call(call, redact) for call in completion.tool_calls)
     names = ("text", "reasoning", "model", "finish_reason")
     cleaned: dict[str, Any] = {name: redact(value) for name in names if (value := getattr(completion, name))}
-    return replace(completion, tool_calls=calls, **cleaned)
+    server = {redact(name): value for name, value in completion.timing.server.items()}
+    return replace(completion, tool_calls=calls, timing=replace(completion.timing, server=server), **cleaned)
 
 
 def _redacted_call(call: ToolCall, redact: Callable[[str], str]) -> ToolCall:
-    """The call with what it had; arguments too deep to be written as JSON again are None."""
-    try:
-        said = json.dumps(call.arguments)
-    except RecursionError:
-        return replace(call, name=redact(call.name), arguments=None)
+    if isinstance(call.arguments, str):
+        return replace(call, name=redact(call.name), arguments=redact(call.arguments))
+    said = json.dumps(call.arguments)
     cleaned = redact(said)
     return replace(call, name=redact(call.name), arguments=call.arguments if cleaned == said else parse_json(cleaned))
 
@@ -174,23 +176,41 @@ async def _read_all(client: HttpClient, body: Mapping[str, Any], patience: Patie
 
 
 def out_of_time(client: HttpClient, patience: Patience, chat: ChatStream) -> None:
-    """The time is up: what has come is the answer, cut; raises EndpointTimeout when nothing has."""
+    """The time is up: what has come is the answer, cut unless finished; raises EndpointTimeout when nothing has."""
+    if chat.finished:
+        return
     if not chat.has_text:
         raise EndpointTimeout(
             f"{client.address.base} gave no answer within {patience.total_s:g} s.",
             "See the server's log, or raise LLMBENCH_TOTAL_TIMEOUT_S.",
         )
-    chat.cut = chat.cut or "time"
+    chat.cut = "time"
+
+
+class _Tail:
+    """Ends the reading of a stream that the server leaves open after the finish reason."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self._size = -1
+
+    def look(self, chat: ChatStream) -> None:
+        """To be called after each read. Text after the finish, which some servers send, gives more time."""
+        if chat.finish_reason is not None and chat.size != self._size:
+            self._size = chat.size
+            # Not anyio's clock: it cannot be asked outside a task, where reads are taken.
+            self.scope.deadline = asyncio.get_running_loop().time() + TAIL_S
 
 
 async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream) -> None:
-    parser, whole, first = SseParser(), bytearray(), b""
+    parser, whole, first, tail = SseParser(), bytearray(), b"", _Tail()
 
     def take(chunk: bytes, stamp: float) -> bool:
         nonlocal first
         chat.timer.read(stamp)
         if parser.between and chat.feed_read(chunk, stamp):
             chat.look()
+            tail.look(chat)
             return not chat.ended
         first = first or chunk.lstrip()[:1]
         if first in (b"{", b"<"):
@@ -198,9 +218,11 @@ async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream) -> Non
         else:
             chat.feed(parser.feed(chunk), stamp)
             chat.look()
+            tail.look(chat)
         return not (chat.done or chat.ended or len(whole) > JSON_BYTES)
 
-    await stream.deliver(take)
+    with tail.scope:
+        await stream.deliver(take)
     if chat.done:
         await stream.rest(_DRAIN_S)
     chat.feed(parser.close(), chat.timer.end or 0.0)
@@ -210,6 +232,11 @@ async def _read(client: HttpClient, stream: ByteStream, chat: ChatStream) -> Non
 
 def _take_whole(client: HttpClient, body: bytes, chat: ChatStream) -> None:
     """A server that ignored ``stream``: one JSON answer. Or no inference server at all."""
+    if len(body) > JSON_BYTES and body.lstrip()[:1] == b"{":
+        raise ProtocolError(
+            f"{client.address.base} answered the chat with one JSON object of more than {JSON_BYTES} bytes.",
+            "Set max_tokens, or use a server that streams.",
+        )
     payload = parse_json(body.decode("utf-8-sig", "replace"))
     if not isinstance(payload, Mapping):
         raise ProtocolError(
@@ -230,8 +257,18 @@ def fault(
         return trouble
     if chat.too_long:
         return ServerFault(f"{base} sent more than {TEXT_CHARS} characters; the rest was not read.", "Set max_tokens.")
-    if chat.finished and not chat.saw_choice:
-        return ProtocolError(f"{base} sent a stream without an answer in it.", "Look at the server's log.")
+    if not chat.has_text and (chat.odd_choices or (chat.finished and not chat.saw_choice)):
+        return _no_answer(base, chat)
     if not chat.finished and not chat.has_text:
         return ServerFault(f"{base} ended the stream before any text.", "Look at the server's log.")
     return None
+
+
+def _no_answer(base: str, chat: ChatStream) -> ProtocolError:
+    if not chat.odd_choices:
+        return ProtocolError(f"{base} sent a stream without an answer in it.", "Look at the server's log.")
+    return ProtocolError(
+        f"{base} sent an answer whose 'choices' cannot be read: they must be a list of objects with a 'delta' or a "
+        "'message'.",
+        "Check that the server speaks OpenAI's chat API.",
+    )

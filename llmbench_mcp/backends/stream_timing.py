@@ -11,6 +11,7 @@ from typing import Any
 from llmbench_mcp.domain.chat import Timing
 
 _SERVER_FIGURES = 32
+_NAME_CHARS = 64
 
 
 class StreamTimer:
@@ -62,12 +63,17 @@ class StreamTimer:
 
 
 def server_figures(timings: Any) -> dict[str, float]:
-    """The finite numbers of a server's timings object, at most 32."""
+    """The finite numbers of a server's timings object, at most 32; those with odd names are left out."""
     if not isinstance(timings, Mapping):
         return {}
     numbers = (
-        (str(name)[:64], float(value))
+        (name, float(value))
         for name, value in list(timings.items())[:_SERVER_FIGURES]
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
+        if _is_name(name) and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
     )
     return {name: value for name, value in numbers if math.isfinite(value)}
+
+
+def _is_name(name: Any) -> bool:
+    """Whole and plain: what is cut short could no longer be recognised as a secret."""
+    return isinstance(name, str) and 0 < len(name) <= _NAME_CHARS and name.isascii() and name.isprintable()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from llmbench_mcp.domain.chat import ToolCall
 
 MAX_CALLS = 256
+MAX_LEVELS = 64
+"""Arguments nested deeper stay text: walking them would overflow the stack of whoever copies or compares them."""
 
 
 class _Call:
@@ -23,9 +25,10 @@ class _Call:
             return ToolCall(self.name, self.ready)
         text = "".join(self.pieces)
         try:
-            return ToolCall(self.name, json.loads(text) if text.strip() else {})
+            arguments = json.loads(text) if text.strip() else {}
         except (ValueError, RecursionError):
             return ToolCall(self.name, text)
+        return ToolCall(self.name, text if _too_deep(arguments) else arguments)
 
 
 class ToolCallBuilder:
@@ -94,6 +97,48 @@ def _append_arguments(call: _Call, arguments: Any) -> int:
         call.pieces.append(arguments)
         return len(arguments)
     if arguments is not None:
-        call.ready = arguments
-        return len(repr(arguments))
+        call.ready = _written(arguments) if _too_deep(arguments) else arguments
+        return len(repr(call.ready))
     return 0
+
+
+def _too_deep(value: Any) -> bool:
+    """Whether objects and lists are nested in more than MAX_LEVELS levels."""
+    level = [value]
+    for _ in range(MAX_LEVELS):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return any(isinstance(value, dict | list) for value in level)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _written(value: Any) -> str:
+    """JSON of any depth, which ``json.dumps`` cannot write."""
+    pieces: list[str] = []
+    waiting: list[tuple[str, Any]] = [("value", value)]
+    while waiting:
+        kind, current = waiting.pop()
+        if kind == "text":
+            pieces.append(current)
+        elif isinstance(current, dict | list):
+            waiting += reversed(_parts(current))
+        else:
+            pieces.append(json.dumps(current))
+    return "".join(pieces)
+
+
+def _parts(value: dict[str, Any] | list[Any]) -> list[tuple[str, Any]]:
+    """One level of JSON: text to write as it is, and values to write in their turn."""
+    named = isinstance(value, dict)
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    parts: list[tuple[str, Any]] = [("text", "{" if named else "[")]
+    for count, (name, inner) in enumerate(entries):
+        comma = ", " if count else ""
+        parts += [("text", f"{comma}{json.dumps(name)}: " if named else comma), ("value", inner)]
+    return [*parts, ("text", "}" if named else "]")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal
 
 from llmbench_mcp.domain.chat import Budget, Sampling
@@ -43,14 +44,14 @@ def run_limits(given: Mapping[str, Any]) -> RunLimits:
     """Limits from plain data.
 
     Raises:
-        InputError: an unknown name, or a value that is not a number above 0.
+        InputError: an unknown name, or a value that is not a finite number above 0.
     """
     for name, value in given.items():
         kinds = (int, float) if name == "seconds" else (int,)
         if name not in ("tokens", "seconds", "attempts"):
             raise InputError(f"There is no limit '{one_line(str(name), 40)}'.", "Use: tokens, seconds, attempts.")
-        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not value > 0):
-            raise InputError(f"The limit of {name} is {one_line(str(value), 40)}.", "Give a number above 0.")
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < inf):
+            raise InputError(f"The limit of {name} is {one_line(str(value), 40)}.", "Give a finite number above 0.")
     return RunLimits(**given)
 
 

@@ -20,6 +20,8 @@ _LOCALTIME = "/etc/localtime"
 _HOW = 'Use nightly, hourly, "daily 03:30", "weekly mon 02:00" or five cron fields, like "0 3 * * 1-5".'
 _FIXED = {"hourly": "0 * * * *", "nightly": "0 2 * * *", "daily": "0 0 * * *"}
 _AT = re.compile(r"(?P<word>daily|nightly|weekly)(?: (?P<day>[a-z]+))?(?: (?P<hour>\d{1,2}):(?P<minute>\d{2}))?")
+_SIZES = (60, 24, 31, 12, 7)
+"""How many values a cron field has."""
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 Outcome = Literal["started", "unchanged", "skipped", "failed"]
@@ -70,8 +72,24 @@ def cron_of(when: str) -> str:
         return _FIXED[words]
     found = _AT.fullmatch(words)
     fields = _at(found) if found else words
+    _refuse_idle_steps(fields)
     _simulated(fields, datetime(2026, 1, 1, tzinfo=UTC))
     return fields
+
+
+def _refuse_idle_steps(fields: str) -> None:
+    """Steps longer than what they step through say something else than what they do: once, not every so often."""
+    for field, size in zip(fields.split(), _SIZES, strict=False):
+        for term in field.split(","):
+            values, _, step = term.partition("/")
+            if step.isdecimal() and (len(step) > 2 or int(step) > min(size, _span(values, size))):
+                raise _wrong(fields, f"the step of {term} is too long")
+
+
+def _span(values: str, size: int) -> int:
+    """How many values a range like ``1-5`` names; ``size`` for what is none."""
+    ends = re.fullmatch(r"(\d{1,2})-(\d{1,2})", values)
+    return int(ends[2]) - int(ends[1]) + 1 if ends else size
 
 
 def _at(found: re.Match[str]) -> str:
@@ -99,7 +117,7 @@ def _simulated(cron: str, start: datetime) -> CronSim:
             raise _wrong(cron)
         times = CronSim(cron, start)
         next(CronSim(cron, start))
-    except (CronSimError, StopIteration) as error:
+    except (CronSimError, StopIteration, ValueError) as error:
         raise _wrong(cron, str(error)) from error
     return times
 

@@ -15,6 +15,9 @@ from llmbench_mcp.services.suites import SuiteView
 KEYS = ("id", "prompt", "system", "expected", "criteria", "validation", "max_tokens")
 MOST_TASKS = 500
 MOST_TEXT = 200_000
+MOST_CRITERIA = 200
+LONGEST_CRITERION = 500
+DEEPEST = 100
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -44,6 +47,8 @@ def _task(number: int, item: Any) -> Task:
     unknown = next((str(key) for key in item if key not in KEYS), None)
     if unknown is not None:
         raise InputError(f"{where} has the unknown key '{one_line(unknown, 40)}'.", f"Known: {', '.join(KEYS)}.")
+    for key, value in item.items():
+        _refuse_unstorable(where, key, value)
     prompt = _text(where, item, "prompt")
     if not prompt:
         raise InputError(f"{where} has no prompt.", "Give prompt: what the model is asked.")
@@ -55,6 +60,21 @@ def _task(number: int, item: Any) -> Task:
         title=one_line(prompt, 60),
         max_tokens=_budget(where, item),
     )
+
+
+def _refuse_unstorable(where: str, key: str, value: Any, depth: int = 0) -> None:
+    """Refuse text that is no Unicode (half a surrogate pair) and values nested too deep, wherever they are."""
+    if depth > DEEPEST:
+        raise InputError(f"{where}: {key} is nested more than {DEEPEST} deep.", "Flatten it.")
+    if isinstance(value, str):
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            raise InputError(f"{where}: {key} holds half a surrogate pair.", "Give whole Unicode characters.")
+    elif isinstance(value, Mapping):
+        for one in (*value.keys(), *value.values()):
+            _refuse_unstorable(where, key, one, depth + 1)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            _refuse_unstorable(where, key, one, depth + 1)
 
 
 def _text(where: str, item: Mapping[str, Any], key: str) -> str | None:
@@ -105,6 +125,9 @@ def _criteria(where: str, value: Any) -> list[str]:
     phrases = [value] if isinstance(value, str) else value
     if not isinstance(phrases, Sequence) or not phrases or not all(isinstance(one, str) and one for one in phrases):
         raise InputError(f"{where}: criteria must be a list of phrases.", "Each phrase must be mentioned to pass.")
+    if len(phrases) > MOST_CRITERIA or max(map(len, phrases)) > LONGEST_CRITERION:
+        most = f"Give up to {MOST_CRITERIA} of up to {LONGEST_CRITERION} characters each."
+        raise InputError(f"{where} has too many or too long criteria.", most)
     return [one_line(phrase, 1000) for phrase in phrases]
 
 

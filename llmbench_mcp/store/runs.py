@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from itertools import product
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +18,10 @@ from llmbench_mcp.store.database import Database, Row, Transaction
 _job_fields = itemgetter(*(field.name for field in fields(Job) if field.name != "budget"))
 
 
+PORTION = 5_000
+"""Attempts written in one transaction: a fraction of a second."""
+
+
 class RunStore:
     """What front ends do with runs: create, look, cancel."""
 
@@ -25,7 +30,10 @@ class RunStore:
         self._clock = clock
 
     async def create(self, plan: RunPlan, served_names: dict[str, str], labels: dict[str, tuple[str, str, str]]) -> str:
-        """Write run, jobs and attempts in one transaction; returns the run's id.
+        """Write run, jobs and attempts; returns the run's id.
+
+        One transaction, but for large runs: their attempts come in portions, so that nobody else has to wait for
+        all of them, and nothing of the run is asked before the last.
 
         Args:
             plan: the frozen plan.
@@ -54,7 +62,6 @@ class RunStore:
                 now,
             )
             await transaction.run("run_insert", plan.id, request.idempotency_key, *facts)
-            number = 0
             for position, job in enumerate(plan.jobs):
                 row = (
                     plan.id,
@@ -65,9 +72,24 @@ class RunStore:
                     job.endpoint_id,
                 )
                 await _insert_job(transaction, job, row, labels[job.id], (request.repeats, now))
-                number = await _insert_attempts(transaction, plan, job, number)
+                await transaction.many("task_insert", [(t.content_hash(), t.id, dump_task(t)) for t in job.tasks])
             await add_event(transaction, now, plan.id, "queued", {"planned": plan.planned})
+            portions = _portions(plan)
+            await transaction.many("attempt_insert", next(portions, []))
+            await transaction.run("run_making", plan.id, int(plan.planned > PORTION))
+        if plan.planned > PORTION:
+            await self._write_rest(plan.id, portions)
         return plan.id
+
+    async def _write_rest(self, run_id: str, portions: Iterator[list[tuple[object, ...]]]) -> None:
+        """The attempts that are left, unless the run is cancelled meanwhile; then it may begin."""
+        for rows in portions:
+            async with self._database.transaction() as transaction:
+                if await transaction.one("run_is_open", run_id) is None:
+                    return
+                await transaction.many("attempt_insert", rows)
+        async with self._database.transaction() as transaction:
+            await transaction.run("run_making", run_id, 0)
 
     async def get(self, run_id: str) -> Run | None:
         """One run with its jobs, totals, failures and pace."""
@@ -157,16 +179,20 @@ async def _insert_job(
     )
 
 
-async def _insert_attempts(transaction: Transaction, plan: RunPlan, job: PlannedJob, number: int) -> int:
-    hashes = [(task.content_hash(), task.id, dump_task(task)) for task in job.tasks]
-    await transaction.many("task_insert", list(hashes))
-    rows = []
-    for repeat in range(1, plan.request.repeats + 1):
-        for task_hash, task_id, _ in hashes:
+def _portions(plan: RunPlan) -> Iterator[list[tuple[object, ...]]]:
+    """The rows of all attempts, numbered through, PORTION at a time."""
+    rows: list[tuple[object, ...]] = []
+    number = 0
+    for job in plan.jobs:
+        hashes = [(task.content_hash(), task.id) for task in job.tasks]
+        for repeat, (task_hash, task_id) in product(range(1, plan.request.repeats + 1), hashes):
             number += 1
             rows.append((new_id("att"), plan.id, job.id, number, task_id, task_hash, repeat))
-    await transaction.many("attempt_insert", rows)
-    return number
+            if len(rows) == PORTION:
+                yield rows
+                rows = []
+    if rows:
+        yield rows
 
 
 def job_of(row: Row) -> Job:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt
 from llmbench_mcp.domain.chat import Budget, Usage
@@ -20,6 +20,9 @@ from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
 from llmbench_mcp.store.tally import tally_failed
 
+MAKING_S = 900.0
+"""Longer than writing the largest run takes."""
+
 
 class WorkStore:
     """Claim, finish, postpone and end work under one lease. Every method may raise LeaseLost."""
@@ -32,11 +35,16 @@ class WorkStore:
         self._began: dict[str, float] = {}
 
     async def recover(self) -> list[str]:
-        """Take over from a dead owner: jobs and attempts in flight are pending again. Returns the runs touched."""
+        """Take over from a dead owner: jobs and attempts in flight are pending again. Returns the runs touched.
+
+        A run whose writer died long ago, half way, is cancelled.
+        """
         async with self._database.transaction(self._fence) as transaction:
             runs = [row["run_id"] for row in await transaction.all("runs_interrupted")]
             await transaction.run("attempts_interrupt")
             await transaction.run("jobs_interrupt")
+            for row in await transaction.all("runs_left_making", _earlier(self._clock.utc_now(), MAKING_S)):
+                await end_cancelled(transaction, row["id"], self._clock.utc_now())
             for run_id in runs:
                 await transaction.run("run_interrupt", run_id)
                 await add_event(transaction, self._clock.utc_now(), run_id, "interrupted", {})
@@ -209,6 +217,11 @@ class WorkStore:
         """Commit completion, timings and verdict in one transaction; False when it was over already."""
         now = self._clock.utc_now()
         return bool(await self._database.write(self._fence, lambda: finished(outcome, now)))
+
+
+def _earlier(now: str, seconds: float) -> str:
+    moment = datetime.fromisoformat(now) - timedelta(seconds=seconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _open_job(row: Row) -> OpenJob:

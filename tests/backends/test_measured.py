@@ -119,6 +119,8 @@ async def test_a_compressed_body_is_refused_and_a_compressed_refusal_still_tells
     coded = b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\n\x1f\x8b\x08\x00\x00"
     with pytest.raises(ProtocolError, match="cannot be decoded"):
         await answer_to(OK + coded)
+    with pytest.raises(ProtocolError, match="cannot be decoded"):
+        await answer_to(OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n5\r\n\x1f\x8b\x08\x00\x00\r\n0\r\n\r\n")
     with pytest.raises(AuthError, match="HTTP 401"):
         await answer_to(b"HTTP/1.1 401 No\r\n" + coded)
 

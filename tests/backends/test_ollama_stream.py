@@ -63,6 +63,12 @@ async def test_whole_tool_calls_come_in_one_line_or_in_several() -> None:
     assert (done.finish_reason, done.complete) == ("tool_calls", True)
 
 
+async def test_arguments_nested_too_deeply_stay_text() -> None:
+    deep = "[" * 900 + "]" * 900
+    raw = piece(tool_calls=[call("f", "ARGUMENTS")]).replace(b'"ARGUMENTS"', deep.encode())
+    assert (await answer_to(ndjson([raw, last()]))).tool_calls == (ToolCall("f", deep),)
+
+
 async def test_the_servers_durations_are_seconds_beside_our_own() -> None:
     done = await answer_to(ndjson([piece("a"), piece("b"), last(Spent(40, 21, 0.02, 0.5, 2.0))]))
     assert done.timing.server == {

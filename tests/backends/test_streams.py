@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import pytest
 
+from llmbench_mcp.backends import openai_wire
+from llmbench_mcp.backends.client import ClientOptions, HttpClient
+from llmbench_mcp.backends.openai import OpenAIBackend
+from llmbench_mcp.domain.address import parse_address
 from llmbench_mcp.domain.chat import ChatRequest, ToolCall, Usage
 from llmbench_mcp.domain.errors import EndpointTimeout, ProtocolError, RateLimitedError, ServerFault
 from llmbench_mcp.testing.fake_server import FakeServer
 from llmbench_mcp.testing.replies import DONE, Cut, Gate, Reply, Step, chunk, event, streamed, usage_chunk
-from tests.backends.support import answer_to, ask, openai_at
+from tests.backends.support import answer_to, ask, endpoint, openai_at
 
 FINISH = chunk(finish="stop")
 REQUEST = ChatRequest("m", "hello")
@@ -118,6 +123,38 @@ async def test_tool_calls_come_in_many_shapes(steps: Sequence[Step], calls: list
     assert [(one.name, one.arguments) for one in done.tool_calls] == calls
 
 
+def nested(levels: int) -> str:
+    return '{"a": [' * (levels // 2) + "]}" * (levels // 2)
+
+
+@pytest.mark.parametrize("as_text", [True, False], ids=["text", "object"])
+async def test_arguments_nested_too_deeply_stay_text(as_text: bool) -> None:
+    def begun(levels: int, id_: str) -> bytes:
+        raw = call(0, "ARGUMENTS", "f", id_)
+        said = json.dumps(nested(levels)) if as_text else nested(levels)
+        return raw.replace(b'"ARGUMENTS"', said.encode())
+
+    steps = [begun(64, "a"), begun(66, "b"), begun(900, "c"), chunk(finish="tool_calls"), DONE]
+    done = await answer_to(streamed(steps))
+    allowed, *deep = [one.arguments for one in done.tool_calls]
+    assert allowed == json.loads(nested(64))
+    assert deep == [nested(66), nested(900)]
+    assert asdict(done)["tool_calls"][2]["arguments"] == nested(900)
+
+
+async def test_arguments_nested_too_deeply_keep_all_that_was_in_them() -> None:
+    said: object = [None, True, 1.5, 'a "quote"', {}, []]
+    for _ in range(64):
+        said = {"x": 1, "deeper": said, "y\u00e9": [2]}
+    done = await answer_to(streamed([call(0, {"all": said}, "f", "a"), chunk(finish="tool_calls"), DONE]))
+    assert json.loads(done.tool_calls[0].arguments) == {"all": said}
+
+
+async def test_a_part_of_a_content_list_that_is_no_text_is_none() -> None:
+    deep = chunk("PARTS").replace(b'"PARTS"', b'[{"text": ' + b"[" * 900 + b"]" * 900 + b'}, {"text": "42"}]')
+    assert (await answer_to(streamed([deep, FINISH, DONE]))).text == "42"
+
+
 async def test_usage_is_taken_from_wherever_it_comes_last() -> None:
     early = json.loads(chunk("x")[6:]) | {"usage": {"prompt_tokens": 3, "completion_tokens": 1}}
     late = json.loads(FINISH[6:]) | {
@@ -176,6 +213,21 @@ async def test_a_stream_without_any_choice_is_no_answer(steps: Sequence[Step]) -
         await answer_to(streamed(steps))
 
 
+@pytest.mark.parametrize(
+    "choices",
+    [{"0": {"delta": {"content": "x"}}}, "x", [["x"]], [{"text": "x"}], [{"delta": "x"}], [{"message": ["x"]}]],
+    ids=["object", "text", "list in list", "completion", "delta of text", "message of list"],
+)
+async def test_text_that_could_not_be_found_is_no_empty_answer_of_the_model(choices: object) -> None:
+    odd = event({"choices": choices})
+    with pytest.raises(ProtocolError, match="'choices' cannot be read"):
+        await answer_to(streamed([odd, FINISH, DONE]))
+    with pytest.raises(ProtocolError, match="'choices' cannot be read"):
+        await answer_to(Reply(body={"choices": choices}))
+    done = await answer_to(streamed([chunk("found"), odd, FINISH, DONE]))
+    assert (done.text, done.bad_events) == ("found", 1)
+
+
 @pytest.mark.parametrize("steps", [[], [chunk("", role="assistant")]], ids=["nothing", "role only"])
 async def test_a_stream_that_ends_before_any_text_is_a_fault(steps: Sequence[Step]) -> None:
     with pytest.raises(ServerFault, match="before any text"):
@@ -193,6 +245,14 @@ async def test_a_server_that_ignores_stream_and_sends_one_json_answer_is_underst
     done = await answer_to(Reply(body=body))
     assert (done.text, done.finish_reason) == ("whole", "stop")
     assert done.timing.ttft_s is None
+
+
+async def test_one_json_answer_beyond_the_limit_is_refused_by_naming_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_wire, "JSON_BYTES", 1000)
+    with pytest.raises(ProtocolError, match="more than 1000 bytes"):
+        await answer_to(Reply(body={"choices": [{"message": {"content": "x" * 2000}}]}))
+    with pytest.raises(ProtocolError, match="a web page"):
+        await answer_to(Reply(body=b"<html>" + b" " * 2000))
 
 
 async def test_surrogates_split_over_events_are_joined_and_lone_ones_replaced() -> None:
@@ -248,3 +308,40 @@ async def test_a_server_that_keeps_the_stream_open_after_done_does_not_hold_us_u
     ):
         done = await ask(backend)
     assert (done.text, done.complete, done.error) == ("all", True, None)
+
+
+async def test_a_server_that_keeps_the_stream_open_after_the_finish_is_waited_for_briefly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(openai_wire, "TAIL_S", 0.05)
+    steps: list[Step] = [chunk("a"), chunk("l"), chunk("l"), FINISH, usage_chunk(5, 3), Gate()]
+    async with FakeServer(script=lambda r: streamed(steps)) as server, openai_at(server.url) as backend:
+        done = await backend.chat(REQUEST, total_s=60, stall_s=60)
+    assert (done.text, done.finish_reason, done.complete, done.error) == ("all", "stop", True, None)
+    assert done.usage == Usage(prompt_tokens=5, completion_tokens=3)
+
+
+async def test_text_after_the_finish_reason_counts_and_is_waited_for_anew() -> None:
+    steps = [chunk("a", finish="stop"), chunk("b", finish="stop"), chunk("c"), chunk("d"), DONE]
+    assert (await answer_to(streamed(steps))).text == "abcd"
+
+
+async def test_an_answer_that_was_finished_when_its_time_was_up_is_not_cut() -> None:
+    async with (
+        FakeServer(script=lambda r: streamed([chunk("all"), FINISH, Gate()])) as server,
+        openai_at(server.url) as backend,
+    ):
+        done = await backend.chat(REQUEST, total_s=0.3, stall_s=60)
+    assert (done.text, done.finish_reason, done.complete) == ("all", "stop", True)
+
+
+async def test_a_key_that_a_server_repeats_as_the_name_of_a_figure_is_not_kept() -> None:
+    secret = "zz-LIVE-7f3a9c51d2e8"
+    timings = {secret: 1, "x" * 50 + secret: 2, "prompt_n": 3, "odd\n": 4, "": 5}
+    last = event(json.loads(FINISH[6:]) | {"timings": timings})
+    options = ClientOptions(lambda: secret, lambda text: text.replace(secret, "[redacted]"))
+    async with FakeServer(script=lambda r: streamed([chunk("x"), last, DONE])) as server:
+        backend = OpenAIBackend(endpoint(server.url), HttpClient(parse_address(server.url), options))
+        done = await ask(backend)
+        await backend.aclose()
+    assert done.timing.server == {"[redacted]": 1, "prompt_n": 3}

@@ -10,7 +10,7 @@ import pytest
 from llmbench_mcp.domain.chat import Sampling
 from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.matrix import expand
-from llmbench_mcp.domain.run import RunLimits, RunRequest
+from llmbench_mcp.domain.run import RunLimits, RunRequest, run_limits
 from llmbench_mcp.services.custom_tasks import custom_tasks
 from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.store.attempts import AttemptFilter
@@ -75,6 +75,13 @@ async def test_a_request_may_bring_its_own_tasks(tmp_path: Path) -> None:
     assert told == [("custom/product", True), ("custom/task_002", True), ("custom/task_003", False)]
 
 
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 @pytest.mark.parametrize(
     ("task", "told"),
     [
@@ -88,11 +95,29 @@ async def test_a_request_may_bring_its_own_tasks(tmp_path: Path) -> None:
         ({"prompt": "x", "validation": {"answer": 1}}, "object with a type"),
         ({"prompt": "x", "expected": 1, "id": "../../etc"}, "has the id"),
         ({"prompt": "x", "expected": 1, "max_tokens": 0}, "max_tokens is 0"),
+        ({"prompt": "x", "criteria": ["y"] * 201}, "task 1 has too many or too long criteria"),
+        ({"prompt": "x", "criteria": ["y" * 501]}, "task 1 has too many or too long criteria"),
+        ({"prompt": "x\ud800", "expected": 1}, "task 1: prompt holds half a surrogate pair"),
+        ({"prompt": "x", "expected": {"a": ["\udfff"]}}, "task 1: expected holds half a surrogate pair"),
+        ({"prompt": "x", "validation": {"type": "exact", "\ud800": 1}}, "task 1: validation holds half a surrogate"),
+        ({"prompt": "x", "expected": nested(101)}, "task 1: expected is nested more than 100 deep"),
+        ({"prompt": "x", "expected": nested(100_000)}, "task 1: expected is nested more than 100 deep"),
     ],
 )
 def test_an_own_task_that_cannot_be_graded_is_refused_with_its_number(task: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
         custom_tasks([task])
+
+
+def test_an_own_task_may_have_many_criteria_and_deep_values() -> None:
+    tasks = custom_tasks([{"prompt": "x", "criteria": ["y" * 500] * 200}, {"prompt": "x", "expected": nested(100)}])
+    assert all(task.content_hash() for task in tasks)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 0, -1, True, "9"])
+def test_a_limit_is_a_finite_number_above_zero(value: Any) -> None:
+    with pytest.raises(InputError, match="limit of seconds is"):
+        run_limits({"seconds": value})
 
 
 def test_two_own_tasks_cannot_share_an_id() -> None:
@@ -148,3 +173,20 @@ async def test_a_temperature_of_nought_is_one_row_however_it_is_written(tmp_path
             await finished(app, (await app.runs.start(request)).run.id)
         board = await app.leaderboards.query("sums")
     assert [entry.row.runs for entry in board.entries] == [3]
+
+
+async def test_a_large_run_is_written_in_portions_and_begins_when_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmbench_mcp.store.runs.PORTION", 7)
+    box = server("a", "b", answer=right)
+    write_suite(tmp_path, 5)
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        run = await finished(app, (await app.runs.start(RunRequest(("a", "b"), ("sums",), repeats=3))).run.id)
+        records, total = await app.runs.results(run.id, AttemptFilter(), limit=50)
+    assert (run.state, run.done, run.planned, run.passed) == ("completed", 30, 30, 30)
+    assert ([record.number for record in records], total) == (list(range(1, 31)), 30)
+    assert {(record.model, record.task_id, record.repeat) for record in records} == {
+        (model, f"own/q{n:02d}", repeat) for model in "ab" for n in range(1, 6) for repeat in (1, 2, 3)
+    }

@@ -27,6 +27,7 @@ def due(when: str, zone: str, after: str) -> str:
         ("weekly mon 02:00", "0 2 * * 1"),
         ("weekly Sunday", "0 0 * * 0"),
         ("*/15 8-18 * * 1-5", "*/15 8-18 * * 1-5"),
+        ("*/60 */24 1-5/5 * *", "*/60 */24 1-5/5 * *"),
         ("0 3 1 jan,jul *", "0 3 1 jan,jul *"),
     ],
 )
@@ -38,6 +39,8 @@ def test_words_mean_cron_fields(when: str, fields: str) -> None:
     "when",
     [
         *("", "sometimes", "daily 25:00", "daily 3:75", "daily mon", "weekly", "weekly someday 02:00", "hourly 02:00"),
+        *("*/1000000000000 * * * *", "1-5/99 * * * *", "1-5/6 * * * *", "0 */25 * * *", "0 0 * * mon-fri/8"),
+        *("0 0 1," + "9" * 5000 + " * *", "*/" + "9" * 5000 + " * * * *"),
         *("0 3 * *", "0 0 3 * * *", "61 * * * *", "0 0 30 2 *", "* * * * mon-", "\x1b[31m 1 2 3 4"),
     ],
 )

@@ -6,6 +6,8 @@ Keys: ``expected``, the right answer in words. Each of its lines is a point:
 * up to four words: must be mentioned as they are;
 * longer: at least 60 % of its telling words must be mentioned.
 
+At most 500 points, of at most 2000 characters each, with at most 5000 phrases in all.
+
 See ``mentions`` for what a mention is. The score is the mean of the points, each by its share of words; a task
 passes with every point. Confidence is always low: write a VALIDATION block for anything that matters.
 """
@@ -27,6 +29,9 @@ _PART = re.compile(r"\s*,\s*(?:or\s+)?|\s+or\s+")
 _MAX_ALTERNATIVE = 3
 _MAX_PHRASE = 4
 _ENOUGH = 0.6
+_MOST_POINTS = 500
+_MOST_CHARACTERS = 2000
+_MOST_PHRASES = 5000
 _FUNCTION_WORDS = (
     "a an the and or but nor of in on at to for from by with as is are was were be been it its this that these those "
     "which who will would should can could may must has have had do does not no if then than so there their they he "
@@ -59,12 +64,21 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
 
 
 def points(expected: str) -> list[Point]:
-    """The points an expected answer makes. Raises ValidationSpecError when it holds no word."""
+    """The points an expected answer makes. Raises ValidationSpecError when it holds no word, or too much."""
     lines = [" ".join(_MARKER.sub("", line).split()) for line in expected.splitlines()]
-    found = [_point(line.rstrip(".!")) for line in lines if any(char.isalnum() for char in line)]
-    if not found:
+    telling = [line.rstrip(".!") for line in lines if any(char.isalnum() for char in line)]
+    if not telling:
         raise ValidationSpecError("keyword: expected holds no word to look for")
+    _refuse_more("lines", len(telling), _MOST_POINTS)
+    _refuse_more("characters in a line", max(map(len, telling)), _MOST_CHARACTERS)
+    found = [_point(line) for line in telling]
+    _refuse_more("words to look for", sum(len(point.phrases) for point in found), _MOST_PHRASES)
     return found
+
+
+def _refuse_more(what: str, number: int, most: int) -> None:
+    if number > most:
+        raise ValidationSpecError(f"keyword: expected has {number} {what}; at most {most} are allowed")
 
 
 def _expected(spec: Mapping[str, Any]) -> str:
@@ -84,7 +98,7 @@ def _point(line: str) -> Point:
 
 
 def _share(point: Point, text: Sequence[mentions.Sentence]) -> float:
-    hits = [mentions.count(phrase, text).affirmed > 0 for phrase in point.phrases]
+    hits = [mentions.affirms(phrase, text) for phrase in point.phrases]
     return float(any(hits)) if point.any_of else sum(hits) / len(hits)
 
 

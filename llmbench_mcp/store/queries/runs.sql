@@ -44,8 +44,17 @@ from jobs j join runs r on r.id = j.run_id where j.run_id = $1 order by j.positi
 -- name: jobs_open
 select j.id, j.run_id, j.device, j.endpoint_id, j.served_name, r.priority, j.created_at
 from jobs j join runs r on r.id = j.run_id
-where j.state in ('pending', 'loading', 'running') and r.cancel_requested = 0
+where j.state in ('pending', 'loading', 'running') and r.cancel_requested = 0 and r.making = 0
 order by j.created_at, j.position;
+
+-- name: run_making
+update runs set making = $2 where id = $1;
+
+-- name: run_is_open
+select 1 as yes from runs where id = $1 and state in ('queued', 'running', 'paused') and cancel_requested = 0;
+
+-- name: runs_left_making
+select id from runs where making = 1 and created_at < $1 and state in ('queued', 'running', 'paused');
 
 -- name: job_get
 select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpoint_id, j.endpoint_name as endpoint,

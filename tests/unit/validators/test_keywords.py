@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llmbench_validators import keywords, registry
+from llmbench_validators import keywords, mentions, registry
 from llmbench_validators.types import Completion, ValidationSpecError, Verdict
 
 
@@ -51,6 +51,40 @@ def test_an_empty_answer_and_a_refusal_are_named() -> None:
 def test_a_wrong_block_is_refused(spec: dict[str, object]) -> None:
     with pytest.raises(ValidationSpecError, match="keyword: "):
         keywords.validate({"type": "keyword", **spec}, Completion("a"))
+
+
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [
+        ("x\n" * 501, "501 lines"),
+        ("x" * 2001, "2001 characters in a line"),
+        ("\n".join(" ".join(f"w{n}" for n in range(200)) for _ in range(26)), "5200 words to look for"),
+    ],
+)
+def test_an_expected_answer_without_measure_is_refused(expected: str, told: str) -> None:
+    with pytest.raises(ValidationSpecError, match=f"keyword: expected has {told}"):
+        grade(expected, "x")
+
+
+def test_a_phrase_that_is_not_there_is_not_looked_for_in_every_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    compiled = mentions.pattern
+    monkeypatch.setattr(mentions, "pattern", lambda phrase: made.append(phrase) or compiled(phrase))
+    text = "Nothing to see here. " * 5000 + "A queue."
+
+    verdict = grade("a queue\n" + "\n".join(f"word{n} thing" for n in range(499)), text)
+
+    assert (verdict.passed, set(made)) == (False, {"a queue"})
+
+
+_WORDS = "test tests tried try queue no c++ re-use reuse , . not use".split()
+_MENTIONED = st.lists(st.sampled_from(_WORDS))
+
+
+@given(st.sampled_from(["test", "try", "queue", "re-use", "a queue", "c", "c++", "use test"]), _MENTIONED)
+def test_looking_for_one_mention_agrees_with_counting_them(phrase: str, words: list[str]) -> None:
+    text = mentions.sentences(" ".join(words))
+    assert mentions.affirms(phrase, text) == (mentions.count(phrase, text).affirmed > 0)
 
 
 @given(st.text())
