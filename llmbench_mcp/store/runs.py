@@ -11,7 +11,7 @@ from typing import Any
 from llmbench_mcp.domain.errors import ConflictError
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import Job, PlannedJob, Run, RunPlan, RunState
+from llmbench_mcp.domain.run import Job, PlannedJob, Run, RunPlan, RunRequest, RunState
 from llmbench_mcp.store.codec import dump, dump_sampling, dump_task, load_sampling, request_facts, short_hash
 from llmbench_mcp.store.database import Database, Row, Transaction
 
@@ -53,24 +53,9 @@ class RunStore:
                 earlier = await transaction.one("run_by_idempotency_key", request.idempotency_key)
                 if earlier:
                     return _same_request(earlier, request_hash)
-            facts = (
-                dump(request_facts(request)),
-                request_hash,
-                request.priority,
-                int(request.keep_loaded),
-                dump(request.limits.as_dict()) if request.limits.as_dict() else None,
-                now,
-            )
-            await transaction.run("run_insert", plan.id, request.idempotency_key, *facts)
+            await transaction.run("run_insert", plan.id, *_run_row(request, request_hash, now))
             for position, job in enumerate(plan.jobs):
-                row = (
-                    plan.id,
-                    position,
-                    job.model_id,
-                    labels[job.id][0],
-                    served_names[job.id],
-                    job.endpoint_id,
-                )
+                row = (plan.id, position, job.model_id, labels[job.id][0], served_names[job.id], job.endpoint_id)
                 await _insert_job(transaction, job, row, labels[job.id], (request.repeats, now))
                 await transaction.many("task_insert", [(t.content_hash(), t.id, dump_task(t)) for t in job.tasks])
             await add_event(transaction, now, plan.id, "queued", {"planned": plan.planned})
@@ -177,6 +162,12 @@ async def _insert_job(
     await transaction.run(
         "job_insert", job.id, *row, label[1], label[2], job.suite, *keys, len(job.tasks) * repeats, now
     )
+
+
+def _run_row(request: RunRequest, request_hash: str, now: str) -> tuple[object, ...]:
+    limits = dump(request.limits.as_dict()) if request.limits.as_dict() else None
+    facts = (dump(request_facts(request)), request_hash, request.priority, int(request.keep_loaded))
+    return (request.idempotency_key, *facts, limits, now)
 
 
 def _portions(plan: RunPlan) -> Iterator[list[tuple[object, ...]]]:

@@ -138,7 +138,8 @@ async def test_a_verdict_stays_one_of_the_old_version_until_it_is_replaced(tmp_p
             await finished(app, run_id)
         graded = (await app.leaderboards.query("sums")).entries[0]
     assert (waiting.tasks_graded, waiting.pass_rate) == (2, 1.0)
-    assert (graded.tasks_graded, graded.pass_rate) == (3, pytest.approx(2 / 3))
+    assert graded.tasks_graded == 3
+    assert graded.pass_rate == pytest.approx(2 / 3)
 
 
 async def test_cancelling_while_grading_again_files_no_old_verdict_under_the_new_version(tmp_path: Path) -> None:
@@ -163,7 +164,8 @@ async def test_what_had_no_answer_is_graded_by_the_mended_task_once_it_is_asked_
         run = await finished(app, run_id)
         entry = (await app.leaderboards.query("sums")).entries[0]
     assert (run.done, run.failures) == (3, {"wrong_answer": 1})
-    assert (entry.tasks_graded, entry.pass_rate) == (3, pytest.approx(2 / 3))
+    assert entry.tasks_graded == 3
+    assert entry.pass_rate == pytest.approx(2 / 3)
 
 
 async def test_a_run_told_to_try_again_after_it_gave_up_waits_for_its_server_anew(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
     found = final_text.read(completion)
     if found.failure is not None:
         return _verdict(wanted, [0.0] * len(wanted), found)
-    text = mentions.sentences(found.text)
+    text = mentions.Text(found.text)
     shares = [_share(point, text) for point in wanted]
     if not any(shares):
         failure, note = final_text.why_short(completion, found.text, "wrong_answer")
@@ -97,8 +97,8 @@ def _point(line: str) -> Point:
     return Point(tuple(telling or words), enough=_ENOUGH)
 
 
-def _share(point: Point, text: Sequence[mentions.Sentence]) -> float:
-    hits = [mentions.affirms(phrase, text) for phrase in point.phrases]
+def _share(point: Point, text: mentions.Text) -> float:
+    hits = [text.affirms(phrase) for phrase in point.phrases]
     return float(any(hits)) if point.any_of else sum(hits) / len(hits)
 
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from llmbench_validators.composed import nfc
 
@@ -122,16 +123,31 @@ def count(phrase: str, text: Sequence[Sentence]) -> Mentions:
     return Mentions(affirmed=denied.count(False), denied=denied.count(True))
 
 
-def affirms(phrase: str, text: Sequence[Sentence]) -> bool:
-    """Whether ``count`` would find an affirmed mention; much faster for phrases that are not there."""
-    words = _words(phrase)
-    literal = [*words[:-1:2], words[-1][:-1]]  # an ending may replace the last letter
-    for sentence in text:
-        if all(word in sentence.text for word in literal):
-            found = pattern(phrase).finditer(sentence.text)
-            if any(not sentence.denies(match) for match in found):
-                return True
-    return False
+class Text:
+    """The sentences of a text, in which many phrases are looked for: each takes time by how often its words occur."""
+
+    def __init__(self, text: str) -> None:
+        self._sentences = sentences(text)
+        self._joined = "\n".join(sentence.text for sentence in self._sentences)
+        self._starts = list(accumulate((len(sentence.text) + 1 for sentence in self._sentences), initial=0))
+
+    def affirms(self, phrase: str) -> bool:
+        """Whether ``count`` would find an affirmed mention."""
+        words = _words(phrase)
+        literal = [*words[:-1:2], _stem(words[-1])]
+        if not all(word in self._joined for word in literal):
+            return False
+        return any(not sentence.denies(match) for sentence, match in self._matches(pattern(phrase), literal[0]))
+
+    def _matches(self, finder: re.Pattern[str], first: str) -> Iterator[tuple[Sentence, re.Match[str]]]:
+        """What ``finder`` finds from left to right; all of it begins with ``first``."""
+        at = self._joined.find(first)
+        while at >= 0:
+            number = bisect_right(self._starts, at) - 1
+            match = finder.match(self._sentences[number].text, at - self._starts[number])
+            if match is not None:
+                yield self._sentences[number], match
+            at = self._joined.find(first, at + (len(match[0]) if match is not None else 1))
 
 
 def _separator(text: str) -> str:
@@ -153,9 +169,18 @@ def _after(word: str) -> str:
     return r"(?![^\W_]|\+\+|#)" if last.isalnum() else r"(?![^\W_])"
 
 
+def _inflects(word: str) -> bool:
+    return re.search(r"[a-z]{2}$", word) is not None
+
+
+def _stem(word: str) -> str:
+    """What all forms of the last word begin with."""
+    return word[:-1] if _inflects(word) else word
+
+
 def _inflected(word: str) -> str:
     """The last word with its regular endings."""
-    if not re.search(r"[a-z]{2}$", word):
+    if not _inflects(word):
         return re.escape(word)
     forms = [re.escape(word), re.escape(word) + "s"]
     if len(word) > 2:
