@@ -113,5 +113,5 @@ async def test_before_the_native_api_a_model_that_cannot_be_unloaded_blocks_the_
         room.server.faults.never_unloads = True  # however long this machine takes, it does not become idle
         run = await ran(app, "b")
         assert run.jobs[0].state == "blocked"
-        assert "lms unload" in (run.reason or "")
+        assert "Unload other models" in (run.reason or "")
     assert room.gpu.together(10 * GB) == []

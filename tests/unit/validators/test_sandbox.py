@@ -233,11 +233,7 @@ def test_a_killed_sandbox_process_is_replaced_and_never_becomes_a_verdict() -> N
 
 def test_a_process_killed_by_somebody_is_replaced_and_never_becomes_a_verdict() -> None:
     assert square(SQUARE).passed
-    started_ahead = [
-        pid for checker in _children(os.getpid()) for zygote in _children(checker) for pid in _children(zygote)
-    ]
-    assert started_ahead
-    for process in started_ahead:
+    for process in _until(_started_ahead, bool):
         os.kill(process, signal.SIGKILL)
 
     assert square(SQUARE).passed
@@ -370,6 +366,10 @@ def _until(look: Any, good: Any, seconds: float = 30) -> Any:
     while not good(found := look()) and time.monotonic() < end:
         os.sched_yield()
     return found
+
+
+def _started_ahead() -> list[int]:
+    return [pid for checker in _children(os.getpid()) for zygote in _children(checker) for pid in _children(zygote)]
 
 
 def _children(pid: int) -> list[int]:
