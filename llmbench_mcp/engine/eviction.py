@@ -68,7 +68,7 @@ class Evictor:
             if not listed and not missing:
                 return doubt
             if self._clock.monotonic() >= until:
-                level = None if listed or before.used is None else round(before.used - (held or 0) * _SHARE_BACK)
+                level = None if listed or before.used is None or not held else _level(before.used, held)
                 raise self._refusal(backend, resident, listed, missing, level)
             await self._clock.sleep(_POLL_S)
 
@@ -81,8 +81,8 @@ class Evictor:
         now = await self._rooms.proof(device)
         if now.used is None:
             return now.unknown, 0
-        freed = before.used - now.used
-        return "", 0 if freed >= held * _SHARE_BACK else max(1, held - max(0, freed))
+        back = now.used <= _level(before.used, held)
+        return "", 0 if back else max(1, held - max(0, before.used - now.used))
 
     def _refusal(
         self, backend: Backend, resident: Resident, listed: bool, missing: int, level: int | None
@@ -101,6 +101,11 @@ class Evictor:
             "Unload it by hand or restart the server, then run_retry (run retry).",
             level,
         )
+
+
+def _level(before: int, held: int) -> int:
+    """Bytes in use at which what was held is back: so much less than before, or too little to hold it at all."""
+    return round(max(before - held * _SHARE_BACK, held * _SHARE_BACK))
 
 
 def holds(residents: Sequence[Resident] | None, wanted: Resident) -> bool:
