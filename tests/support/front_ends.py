@@ -18,6 +18,10 @@ from tests.support.processes import environment
 _FRAME = 10_000_000
 
 
+CONNECTION_CLOSED = -32000
+"""What a server that is leaving answers to a call in flight, by JSON-RPC's range for servers."""
+
+
 class GoneError(Exception):
     """The process ended before it answered."""
 
@@ -59,6 +63,8 @@ class FrontEnd:
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """A tool's structured result. Raises GoneError; a refusal fails the test."""
         result = await self._ask("tools/call", {"name": tool, "arguments": arguments})
+        if result.get("error", {}).get("code") == CONNECTION_CLOSED:
+            raise GoneError
         assert not result.get("isError"), result
         return dict(result["structuredContent"])
 
