@@ -58,11 +58,11 @@ class Nobody:
 
     def open(self, endpoint: Endpoint) -> Backend:
         """Never."""
-        raise NotImplementedError
+        raise AssertionError("the benchmark asks no server")
 
     async def detect(self, url: str, credential_ref: str | None = None) -> ServerInfo:
         """Never."""
-        raise NotImplementedError
+        raise AssertionError("the benchmark asks no server")
 
     def names(self) -> Sequence[str]:
         """None."""

@@ -151,7 +151,7 @@ async def _ask(wire: Wire, request: bytes, stall_s: float) -> Wire:
     try:
         await wire.send(request, stall_s)
         await wire.head()
-    except BaseException:
+    except BaseException:  # cancellation too: closed, then raised on
         wire.abort()
         raise
     return wire

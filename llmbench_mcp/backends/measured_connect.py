@@ -108,7 +108,7 @@ class Dialler:
                 ssl=self._context,
                 server_hostname=host if self._context else None,
             )
-        except BaseException:
+        except BaseException:  # cancellation too: closed, then raised on
             sock.close()
             raise
         return wire
@@ -145,7 +145,7 @@ async def _open_socket(places: Sequence[_Place]) -> socket.socket:
                 group.start_soon(attempt, place, failed)
                 with anyio.move_on_after(_NEXT_S):
                     await failed.wait()
-    except BaseException:
+    except BaseException:  # cancellation too: closed, then raised on
         _close(won)
         raise
     _close(won[1:])
@@ -165,7 +165,7 @@ async def _try(place: _Place) -> socket.socket:
     sock.setblocking(False)
     try:
         await asyncio.get_running_loop().sock_connect(sock, target)
-    except BaseException:
+    except BaseException:  # cancellation too: closed, then raised on
         sock.close()
         raise
     return sock

@@ -184,7 +184,7 @@ async def _opened(target: str | Path, path: Path) -> aiosqlite.Connection:
         await connection
         try:
             await _on_thread(connection, _prepare, path)
-        except BaseException:
+        except BaseException:  # cancellation too: closed, then raised on
             await connection.close()
             raise
     return connection

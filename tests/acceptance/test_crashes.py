@@ -1,6 +1,6 @@
 """Front ends and executors killed at random during one long run: nothing lost, nothing doubled, nothing left behind.
 
-``LLMBENCH_CRASHES`` sets how many are killed (12 by default, 200 for the whole proof), ``LLMBENCH_CRASH_SEED`` which
+``LLMBENCH_CRASHES`` sets how many are killed (32 by default, 200 for the whole proof), ``LLMBENCH_CRASH_SEED`` which
 and when.
 """
 
@@ -26,7 +26,7 @@ from tests.support.processes import no_survivors, processes_of
 from tests.support.rooms import write_suite
 from tests.support.waiting import until
 
-KILLS = int(os.environ.get("LLMBENCH_CRASHES", "12"))
+KILLS = int(os.environ.get("LLMBENCH_CRASHES", "32"))
 SEED = int(os.environ.get("LLMBENCH_CRASH_SEED", "20260131"))
 ATTEMPTS = 300
 FRONT_ENDS = 3
@@ -192,14 +192,11 @@ def check_database(path: Path, simulator: Simulator, kills: int) -> None:
     assert (len(graded), completions) == (ATTEMPTS, (ATTEMPTS,))
     assert [row[:4] for row in job] == [(ATTEMPTS, 0, ATTEMPTS, ATTEMPTS)]
     assert job[0][4] <= kills
-    names = {f"Question {int(task.rpartition('q')[2])}": task for task, *_ in attempts}
     hits = {f"Question {int(task.rpartition('q')[2])}": interrupted for task, interrupted, *_ in attempts}
-    log = (path.parent / "logs" / "executor.log").read_text()
     more_often = {
         prompt: count
         for prompt, count in simulator.asked.items()
-        # What a starved machine stood still in is asked again, too, and the log says so.
-        if count > 1 + hits[prompt] + simulator.cut_off[prompt] + log.count(f"{names[prompt]} is asked again")
+        if count > 1 + hits[prompt] + simulator.cut_off[prompt]
     }
     assert more_often == {}, "asked again without a kill"
     assert max(hits.values()) <= kills

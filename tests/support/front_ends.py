@@ -64,6 +64,8 @@ class FrontEnd:
         """A tool's structured result. Raises GoneError; a refusal fails the test."""
         result = await self._ask("tools/call", {"name": tool, "arguments": arguments})
         if result.get("error", {}).get("code") == CONNECTION_CLOSED:
+            with anyio.fail_after(30):  # one that says so and stays is a fault
+                await self._process.wait()
             raise GoneError
         assert not result.get("isError"), result
         return dict(result["structuredContent"])
