@@ -9,7 +9,15 @@ from pathlib import Path
 from llmbench_mcp.store.migrate import migrations
 from llmbench_mcp.store.sql import statements
 
-_RECOUNTS = ("update jobs set", "delete from job_failures", "insert into job_failures", "delete from scores")
+_RECOUNTS = (
+    "update jobs set",
+    "delete from job_failures",
+    "insert into job_failures",
+    "delete from scores",
+    "update scores set",
+)
+_LATER = ("non_logic_score",)
+"""Columns of ``scores`` that a later migration added and fills by itself."""
 
 
 def copy_run(path: Path, source: str, name: str, repeats: int) -> int:
@@ -46,11 +54,12 @@ def _insert(
 
 
 def recount(path: Path) -> None:
-    """All running totals anew, by the statements of the migration that does so."""
-    script = next(text for number, _, text in migrations() if number == 8)
+    """All running totals anew, by the statements of the migrations that do so."""
     with closing(sqlite3.connect(path)) as plain, plain:
-        for statement in statements(script):
-            bare = "\n".join(line for line in statement.splitlines() if not line.startswith("--")).strip()
-            if bare.startswith(("insert into scores", *_RECOUNTS)):
-                plain.execute(statement)
+        names = [row[1] for row in plain.execute("pragma table_info(scores)") if row[1] not in _LATER]
+        for script in (text for number, _, text in migrations() if number in (8, 11)):
+            for statement in statements(script):
+                bare = "\n".join(line for line in statement.splitlines() if not line.startswith("--")).strip()
+                if bare.startswith(("insert into scores", *_RECOUNTS)):
+                    plain.execute(bare.replace("insert into scores", f"insert into scores ({', '.join(names)})"))
         plain.execute("update jobs set planned = done + errors")
