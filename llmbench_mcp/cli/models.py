@@ -41,12 +41,13 @@ def discover(
     return exit_codes.FAILED if reports and all(report.error for report in reports) else exit_codes.OK
 
 
-def list_models(
+def list_models(  # noqa: PLR0913 - the arguments are the options
     context: typer.Context,
     text: Annotated[str | None, typer.Option(help="Only names, families or quantisations with this in them.")] = None,
     endpoint: Annotated[str | None, typer.Option(help="Only models offered there.")] = None,
     status: Annotated[str | None, typer.Option(help="Only this status, e.g. new, active.")] = None,
     capability: Annotated[str | None, typer.Option(help="Only models that can this, e.g. tools, vision.")] = None,
+    max_gib: Annotated[float | None, typer.Option(min=0, help="Only models of at most this size, in GiB.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many to show.")] = 200,
 ) -> None:
     """List the models known, with where they are offered and assigned; or do with one what the command says."""
@@ -57,7 +58,8 @@ def list_models(
     here = session(context)
 
     async def work(app: App) -> tuple[list[Model], int]:
-        return await app.models.page(ModelFilter(text, endpoint, status, capability), limit)
+        largest = None if max_gib is None else max_gib * 2**30
+        return await app.models.page(ModelFilter(text, endpoint, status, capability, largest), limit)
 
     found, total = here.use(work)
     document = {"models": [shapes.model(one) for one in found], "total": total}

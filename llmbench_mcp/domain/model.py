@@ -86,6 +86,19 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class PastJob:
+    """What one run found of a model in one suite: ``passed`` of ``done`` graded attempts."""
+
+    run_id: str
+    suite: str
+    endpoint: str
+    state: str
+    passed: int
+    done: int
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class ModelEvent:
     """One line of a model's history; ``kind`` is status, assigned, capability, tools, home or set."""
 

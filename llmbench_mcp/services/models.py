@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from llmbench_mcp.domain.capability import KNOWN, Capability
 from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel
 from llmbench_mcp.domain.errors import ConflictError, InputError, NotFoundError
-from llmbench_mcp.domain.model import DiscoveryReport, Home, Model, ModelEvent
+from llmbench_mcp.domain.model import DiscoveryReport, Home, Model, ModelEvent, PastJob
 from llmbench_mcp.domain.text import is_text, nearest, one_line
 from llmbench_mcp.services.discovery import Discovery, Look
 from llmbench_mcp.services.endpoints import Endpoints
@@ -23,12 +24,16 @@ _REMOTE = "remote"
 
 @dataclass(frozen=True, slots=True)
 class ModelFilter:
-    """None means any; ``text`` matches name, family or quantisation without regard to case."""
+    """None means any; ``text`` matches name, family or quantisation without regard to case.
+
+    ``max_bytes`` leaves out models that are larger, and those whose size is unknown.
+    """
 
     text: str | None = None
     endpoint: str | None = None
     status: str | None = None
     capability: str | None = None
+    max_bytes: float | None = None
 
 
 class Models:
@@ -48,6 +53,10 @@ class Models:
     async def keep_discovering(self, look: Look | None = None) -> None:
         """Look at all known endpoints, or as ``look`` does, from time to time until cancelled; in the background."""
         await self._discovery.keep_looking(look)
+
+    async def last_jobs(self, models: Sequence[Model], limit: int = 10) -> dict[str, list[PastJob]]:
+        """By model id, what the newest jobs found of it."""
+        return await self._store.last_jobs([model.id for model in models], limit)
 
     async def refresh(self, key: str) -> tuple[Model, list[DiscoveryReport]]:
         """Look again at the endpoints that offer a model. Raises as resolve; NotFoundError when it is gone for good."""
@@ -221,4 +230,5 @@ def _matches(model: Model, wanted: ModelFilter) -> bool:
         and (wanted.endpoint is None or wanted.endpoint in at)
         and (wanted.status is None or wanted.status == model.status)
         and (wanted.capability is None or wanted.capability in model.capabilities)
+        and (wanted.max_bytes is None or (model.size_bytes or math.inf) <= wanted.max_bytes)
     )

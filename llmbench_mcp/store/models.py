@@ -8,7 +8,16 @@ from typing import Any
 
 from llmbench_mcp.domain.capability import Capability, with_fact, without_hand
 from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel
-from llmbench_mcp.domain.model import TROUBLED, DiscoveryReport, Home, Model, ModelEvent, ModelStatus, ToolCalling
+from llmbench_mcp.domain.model import (
+    TROUBLED,
+    DiscoveryReport,
+    Home,
+    Model,
+    ModelEvent,
+    ModelStatus,
+    PastJob,
+    ToolCalling,
+)
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.store import model_rows
 from llmbench_mcp.store.database import Database, Row, Transaction
@@ -141,6 +150,11 @@ class ModelStore:
     async def history(self, model_id: str, limit: int) -> list[ModelEvent]:
         """The newest events of a model, newest first."""
         return [ModelEvent(**row) for row in await self._database.all("model_events", model_id, limit)]
+
+    async def last_jobs(self, model_ids: Sequence[str], limit: int) -> dict[str, list[PastJob]]:
+        """By model, its newest jobs that graded anything, newest first."""
+        found = await self._database.look(*(("model_last_jobs", model_id, limit) for model_id in model_ids))
+        return {model: [PastJob(**row) for row in rows] for model, rows in zip(model_ids, found, strict=True)}
 
     async def jobs_at_work(self, device: str) -> int:
         """How many jobs are loading or running on that device now."""

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from llmbench_mcp.testing.fake_ollama import FakeOllama
+from llmbench_mcp.testing.fake_ollama_models import StoredModel
 from llmbench_mcp.testing.fake_server import FakeServer
 from tests.mcp.bench import Era, open_bench
 
@@ -47,6 +49,27 @@ async def test_models_are_filtered_and_paged(tmp_path: Path, era: Era) -> None:
         assert (await client.call("model_list", status="failed"))["total"] == 0
         told = await client.refused("model_list", text="other", cursor=first["next_cursor"])
         assert "cursor" in told
+
+
+async def test_what_a_card_cannot_hold_is_filtered_out_by_size(tmp_path: Path, era: Era) -> None:
+    stored = [StoredModel("small:3b", 2 * 2**30), StoredModel("large:70b", 40 * 2**30)]
+    async with open_bench(tmp_path) as bench, FakeOllama(stored) as box, bench.client(era) as client:
+        await client.call("endpoint_add", url=box.url, name="box")
+        await client.call("models_discover")
+        fit = await client.call("model_list", max_gib=24)
+        assert [row["name"] for row in fit["models"]] == ["small:3b"]
+
+
+async def test_a_model_shows_what_was_last_found_of_it(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        await client.set_up(bench.fake, "alpha")
+        assert "recent_runs" not in await client.call("model_get", model="alpha")
+        run_id = (await client.call("run_start", models=["alpha"], suites=["sums"]))["run_id"]
+        await client.finish(run_id)
+        (row,) = (await client.call("model_list", text="alpha", detail="detailed"))["models"]
+        assert row["details"]["last_pass_rates"] == {"sums": 1.0}
+        (past,) = (await client.call("model_get", model="alpha"))["recent_runs"]
+        assert (past["run_id"], past["suite"], past["pass_rate"], past["graded"]) == (run_id, "sums", 1.0, 3)
 
 
 async def test_a_filter_that_names_nothing_real_is_refused_with_what_is(tmp_path: Path, era: Era) -> None:

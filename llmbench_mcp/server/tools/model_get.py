@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from llmbench_mcp.server.present import MESSAGE_LIMIT, gib, reply, shown, shown_or_none
+from llmbench_mcp.server.present import MESSAGE_LIMIT, four_digits, gib, reply, shown, shown_or_none
 from llmbench_mcp.server.results import Details, Result
 from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
 
 if TYPE_CHECKING:
-    from llmbench_mcp.domain.model import Home, Model, ModelEvent
+    from llmbench_mcp.domain.model import Home, Model, ModelEvent, PastJob
 
 _EVENTS = 20
 
@@ -26,6 +26,7 @@ class ModelDetails(Result):
     facts: Details = Field(description="guessed, set_by_hand: which are")
     capabilities: dict[str, str] = Field(description="yes or no (who says so)")
     homes: list[Details] = Field(description="tools: native, text, none, unknown")
+    recent_runs: list[Details] | None = None
     history: list[str] = Field(description="newest 20")
     next: str
 
@@ -34,13 +35,14 @@ async def model_get(
     ctx: Call, model: Annotated[str, Field(description="name, id or name@endpoint")]
 ) -> Annotated[CallToolResult, ModelDetails]:
     """Everything known of one model: facts and who says so, where it is offered, how its tool calls come back there,
-    its history."""
+    its recent runs and history."""
     app = await app_of(ctx)
     found = await app.models.resolve(model)
-    return reply(_shown(found, await app.models.history(found, _EVENTS)))
+    jobs = (await app.models.last_jobs([found]))[found.id]
+    return reply(_shown(found, await app.models.history(found, _EVENTS), jobs))
 
 
-def _shown(model: Model, history: list[ModelEvent]) -> ModelDetails:
+def _shown(model: Model, history: list[ModelEvent], jobs: list[PastJob]) -> ModelDetails:
     can = {fact.name: f"{'yes' if fact.present else 'no'} ({fact.source})" for fact in model.known_capabilities}
     return ModelDetails(
         name=shown(model.name),
@@ -49,6 +51,7 @@ def _shown(model: Model, history: list[ModelEvent]) -> ModelDetails:
         facts=_facts(model),
         capabilities=can,
         homes=[_home(model, home) for home in model.homes[:20]],
+        recent_runs=[_past(job) for job in jobs] or None,
         history=[_told(event) for event in history],
         next="run_start with a suite from suite_list" if model.status == "active" else f"model_assign model={model.id}",
     )
@@ -72,6 +75,11 @@ def _home(model: Model, home: Home) -> dict[str, Any]:
         "runs_elsewhere": home.remote or None,
         "tools": home.tools,
     }
+
+
+def _past(job: PastJob) -> Details:
+    facts = {name: getattr(job, name) for name in ("run_id", "suite", "endpoint", "state", "created_at")}
+    return facts | {"pass_rate": four_digits(job.passed / job.done), "graded": job.done}
 
 
 def _told(event: ModelEvent) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, get_args
 
 from mcp.types import CallToolResult
 from pydantic import Field
 
 from llmbench_mcp.domain.errors import NotFoundError
-from llmbench_mcp.domain.model import Model, ModelStatus
+from llmbench_mcp.domain.model import Model, ModelStatus, PastJob
 from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.server.arguments import Cursor, Detail, Limit
 from llmbench_mcp.server.present import (
     MESSAGE_LIMIT,
     Cut,
     decode_cursor,
+    four_digits,
     gib,
     names,
     reply,
@@ -43,7 +45,9 @@ class ModelRow(Result):
     guessed: list[str] | None = Field(default=None, description="fields read off the name")
     remote: bool | None = Field(default=None, description="on no device here")
     untrusted_reason: str | None = None
-    details: Details | None = Field(default=None, description="id, digest, served_names, first_seen, last_seen")
+    details: Details | None = Field(
+        default=None, description="id, digest, served_names, first_seen, last_seen, last_pass_rates by suite"
+    )
 
 
 class ModelPage(Page):
@@ -58,21 +62,24 @@ async def model_list(  # noqa: PLR0913 - the arguments are the tool's schema
     endpoint: str = "",
     status: Annotated[str, Field(description="new, active, failed, missing, ...")] = "",
     capability: str = "",
+    max_gib: Annotated[float, Field(ge=0, le=1e6, description="largest size; 0: any")] = 0,
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",
 ) -> Annotated[CallToolResult, ModelPage]:
     """List the models found by models_discover, with where each is offered and assigned."""
-    query = ("models", text, endpoint, status, capability)
+    query = ("models", text, endpoint, status, capability, str(max_gib))
     offset = decode_cursor(cursor, query)
     _check_status(status)
     app = await app_of(ctx)
     endpoint_id = (await app.endpoints.get(endpoint)).id if endpoint else None
     from llmbench_mcp.services.models import ModelFilter
 
-    wanted = ModelFilter(text or None, endpoint_id, status or None, capability or None)
+    largest = max_gib * 2**30 or None
+    wanted = ModelFilter(text or None, endpoint_id, status or None, capability or None, largest)
     models, total = await app.models.page(wanted, limit, offset)
-    rows = [model_row(model, detail) for model in models]
+    jobs = await app.models.last_jobs(models) if detail == "detailed" else {}
+    rows = [model_row(model, detail, jobs.get(model.id, ())) for model in models]
     cut = Cut(rows, total, offset, query)
     return reply(ModelPage(models=rows[: cut.kept], next=None if total else "models_discover", **cut.facts))
 
@@ -85,8 +92,8 @@ def _check_status(status: str) -> None:
         )
 
 
-def model_row(model: Model, detail: Detail = "concise") -> ModelRow:
-    """A model as shown."""
+def model_row(model: Model, detail: Detail = "concise", jobs: Sequence[PastJob] = ()) -> ModelRow:
+    """A model as shown; ``jobs``: what was last found of it, newest first."""
     return ModelRow(
         name=shown(model.name),
         status=model.status,
@@ -101,7 +108,7 @@ def model_row(model: Model, detail: Detail = "concise") -> ModelRow:
         guessed=list(model.guessed) or None,
         remote=model.is_remote or None,
         untrusted_reason=shown_or_none(model.status_reason, MESSAGE_LIMIT),
-        details=_details(model) if detail == "detailed" else None,
+        details=_details(model) | last_pass_rates(jobs) if detail == "detailed" else None,
     )
 
 
@@ -113,6 +120,14 @@ def _details(model: Model) -> Details:
         "first_seen": model.first_seen,
         "last_seen": model.last_seen,
     }
+
+
+def last_pass_rates(jobs: Sequence[PastJob]) -> Details:
+    """Pass rates by suite, of the newest job of each; nothing where there are none."""
+    rates: dict[str, float] = {}
+    for job in jobs:
+        rates.setdefault(job.suite, four_digits(job.passed / job.done))
+    return {"last_pass_rates": rates} if rates else {}
 
 
 def assigned_to(model: Model) -> str | None:

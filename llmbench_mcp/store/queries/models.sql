@@ -1,6 +1,11 @@
 -- name: models_all
 select * from models order by name, id;
 
+-- name: model_last_jobs
+select run_id, suite, endpoint_name as endpoint, state, passed, done, created_at from jobs
+where model_id = $1 and done > 0
+order by created_at desc, id desc limit $2;
+
 -- name: model_row
 select * from models where id = $1;
 
