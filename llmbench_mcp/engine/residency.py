@@ -138,14 +138,7 @@ class Residency:
         """
         clock, notes = self._parts.clock, _Notes()
         started = clock.monotonic()
-        info = await place.backend.inspect()
-        await self._check_held(place, notes)
-        occupants = await self._occupants(place, info, notes)
-        here = [occupant for occupant in occupants if occupant.key == place.key and _suits(place, occupant.resident)]
-        others = [occupant for occupant in occupants if occupant not in here]
-        # A server that loads but cannot be told to unload makes room by itself.
-        must_fit = info.can_load and info.can_unload and not here and not self._parts.settings.partial_offload
-        await self._make_room(place, others, must_fit, notes)
+        info, here = await self._clear(place, notes)
         if info.can_load and not here:
             await self._load(place)
         elif here and here[0].own:
@@ -155,6 +148,27 @@ class Residency:
         await self._measure(place, resident, notes)
         took = round(clock.monotonic() - started, 3)
         return Ready(took, _label(resident is not None, notes.doubts), tuple(notes.unloaded))
+
+    async def make_room(self, place: Place) -> None:
+        """Have the device free for a model that its first request loads, and that ``release`` unloads.
+
+        Raises as ``prepare``.
+        """
+        info, here = await self._clear(place, _Notes())
+        if info.can_unload and not here:
+            await self._parts.store.remember(self._lease, *place.key, place.endpoint.device, place.keep)
+
+    async def _clear(self, place: Place, notes: _Notes) -> tuple[ServerInfo, list[Occupant]]:
+        """Make others leave; returns what the server can, and the model itself where it is loaded already."""
+        info = await place.backend.inspect()
+        await self._check_held(place, notes)
+        occupants = await self._occupants(place, info, notes)
+        here = [occupant for occupant in occupants if occupant.key == place.key and _suits(place, occupant.resident)]
+        others = [occupant for occupant in occupants if occupant not in here]
+        # A server that loads but cannot be told to unload makes room by itself.
+        must_fit = info.can_load and info.can_unload and not here and not self._parts.settings.partial_offload
+        await self._make_room(place, others, must_fit, notes)
+        return info, here
 
     async def _occupants(self, place: Place, info: ServerInfo, notes: _Notes) -> list[Occupant]:
         """What is loaded on the device now, at whatever server."""

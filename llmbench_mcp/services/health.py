@@ -118,18 +118,16 @@ class Health:
         return tuple(done)
 
     async def _first(self, subject: Subject, backend: Backend, room: Residency, kind: Kind) -> Check:
-        """The main check, after the model was given its place; only chat models can be warmed up there."""
-        load_s = self._parts.settings.load_timeout_s
-        if kind != "chat":
-            return await self._checker(subject, backend, load_s).main(kind)
-        model = subject.model
+        """The main check, after the model was given its place; what is no chat model is loaded by being asked."""
+        load_s, model = self._parts.settings.load_timeout_s, subject.model
         place = Place(backend, subject.home.served_name, model.size_bytes, model.digest)
+        is_chat = kind == "chat"
         check, ready = await self._checker(subject, backend, _PREPARING * load_s).asked(
-            kind, lambda: room.prepare(place)
+            kind, lambda: room.prepare(place) if is_chat else _cleared(room, place)
         )
         if ready is None:
             return check
-        asked = await self._checker(subject, backend).main(kind)
+        asked = await self._checker(subject, backend, None if is_chat else load_s).main(kind)
         return replace(asked, retries=check.retries + asked.retries)
 
     async def _further(self, checker: Checker, kind: Kind, sees: bool) -> list[Check]:
@@ -181,6 +179,11 @@ class Health:
         if shown is None or agreed:
             return
         await self._store.set_capability(model.id, Capability(check.name, shown, "probe"), check.message or None)
+
+
+async def _cleared(room: Residency, place: Place) -> bool:
+    await room.make_room(place)
+    return True
 
 
 def _shown(check: Check) -> bool | None:

@@ -21,6 +21,7 @@ from llmbench_mcp.testing.fake_ollama import FakeOllama
 from llmbench_mcp.testing.fake_ollama_models import StoredModel
 from llmbench_mcp.testing.fake_server import CHAT, FakeServer, Received, Script
 from llmbench_mcp.testing.replies import Gate, Reply, chunk, error_reply, streamed, text_reply
+from llmbench_mcp.testing.simulated_gpu import GB, SimulatedDevices, SimulatedGpu
 from tests.support.rooms import opened_real
 
 EMBEDDINGS, RERANK = "/v1/embeddings", "/v1/rerank"
@@ -294,6 +295,22 @@ async def test_a_probe_loads_a_model_and_gives_the_memory_back(tmp_path: Path) -
         assert sources(report.model) == {"chat": (True, "server"), "tools": (False, "probe")}
         assert (await app.health.probe("b")).is_well
         assert fake.loaded_names == ["b"]
+
+
+async def test_a_model_for_embeddings_gets_the_device_to_itself_and_gives_it_back(tmp_path: Path) -> None:
+    gpu = SimulatedGpu(24 * GB)
+    embedder = StoredModel("embedder:8b", 14 * GB, capabilities=("embedding",))
+    async with (
+        FakeOllama([StoredModel("big:30b", 20 * GB), embedder], gpu=gpu) as box,
+        opened_real(tmp_path, SimulatedDevices([gpu]), gpu.clock, probe_timeout_s=20.0, release_wait_s=5.0) as app,
+    ):
+        await app.endpoints.add(NewEndpoint(box.url, "box", device=gpu.id))
+        await app.models.discover()
+        await app.residencies.load("big:30b", "box")
+        report = await app.health.probe("embedder:8b")
+        assert [(check.name, check.outcome) for check in report.checks[:1]] == [("embedding", "ok")]
+        assert gpu.together(GB) == []
+        assert box.loaded_names == []
 
 
 async def test_a_device_at_work_is_left_alone(tmp_path: Path) -> None:
