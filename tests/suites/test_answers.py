@@ -21,7 +21,7 @@ from llmbench_mcp.catalog.catalog import Catalog
 
 TASKS = Path(llmbench_datasets.__file__).parent
 ANSWERS = Path(__file__).parent / "answers"
-CATEGORIES = ("instruction_following", "structured_output")
+CATEGORIES = ("instruction_following", "planning", "structured_output")
 FILES = sorted(ANSWERS.rglob("*.yaml"))
 
 
