@@ -77,6 +77,22 @@ def test_a_sound_task_is_passed_as_a_file_a_category_and_a_folder(cli: Cli, fold
         assert (said.code, said.out, said.err) == (exit_codes.OK, "", "1 task checked, 0 problems.\n")
 
 
+@needs_full_isolation
+def test_a_task_in_a_group_is_found_from_every_side_and_its_hidden_tests_count(cli: Cli, folder: Path) -> None:
+    file = coding(folder)
+    group = folder / "own" / "hard"
+    group.mkdir()
+    file = file.rename(group / "triple.md")
+    secret = folder / "hidden" / "own" / "hard" / "triple.json"
+    secret.parent.mkdir(parents=True)
+    secret.write_text('[{"args": [731], "expected": 1}]')
+    for path in (file, group, folder):
+        said = cli("task", "check", str(path))
+        assert said.code == exit_codes.FAILED
+        assert "hidden: 1 of 1 tests failed" in said.out
+        assert said.err.startswith("1 task checked")
+
+
 @pytest.mark.parametrize(
     ("lines", "number", "what"),
     [

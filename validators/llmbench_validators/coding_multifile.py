@@ -9,6 +9,7 @@ from typing import Any
 from llmbench_validators import multifile_answer, multifile_spec, multifile_tamper, project_run, repair, show
 from llmbench_validators.multifile_answer import Answer
 from llmbench_validators.multifile_spec import MultifileSpec
+from llmbench_validators.project_run import Report
 from llmbench_validators.types import Completion, Stage, Verdict
 
 VERSION = "1"
@@ -27,7 +28,8 @@ _EXPLAINED = {
 
 
 def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
-    """Grade ``completion`` against a coding_multifile block: ``score`` is the share of its tests that pass.
+    """Grade ``completion`` against a coding_multifile block: ``score`` is the share of its tests that pass,
+    hidden ones included.
 
     Raises ValidationSpecError for a wrong block, SandboxFault when the sandbox fails or this machine cannot
     isolate code as required.
@@ -75,16 +77,17 @@ def _unparsed(changed: Mapping[str, str | None]) -> str:
 def _graded(task: MultifileSpec, answer: Answer, changed: Mapping[str, str | None], notes: list[str]) -> Verdict:
     merged = {path: text for path, text in {**task.files, **changed}.items() if text is not None}
     own = (*task.files, *task.modified)
-    works = [project_run.Work("tests", test.path, test.code, merged, test.held, own) for test in task.tests]
+    tests = (*task.tests, *task.hidden)
+    works = [project_run.Work("tests", test.path, test.code, merged, test.held, own) for test in tests]
     replies, level = project_run.run(works, task.limits)
     reports = [project_run.report(work, reply) for work, reply in zip(works, replies, strict=True)]
-    passed, total = sum(report.passed for report in reports), sum(report.total for report in reports)
+    stages = _stages(reports[: len(task.tests)], reports[len(task.tests) :])
+    passed, total = sum(stage.passed for stage in stages.values()), sum(stage.total for stage in stages.values())
     failure = next((report.failure for report in reports if report.failure), None)
     right = passed == total and failure is None
     cheated = any(report.failure == "cheating" for report in reports)
     if not right:
         failure = "cheating" if cheated else "format" if answer.broken else failure or "wrong_answer"
-    findings = [finding for report in reports for finding in report.findings]
     return Verdict(
         passed=right,
         score=0.0 if cheated else round(passed / total, 6),
@@ -92,12 +95,30 @@ def _graded(task: MultifileSpec, answer: Answer, changed: Mapping[str, str | Non
         validator=NAME,
         version=VERSION,
         failure=failure,
-        findings=_findings([*notes, *findings, project_run.TRUST]),
-        stages={"integration": Stage(passed, total)},
+        findings=_findings([*notes, *_told(reports[: len(task.tests)], stages), project_run.TRUST]),
+        stages=stages,
         graded_text=_shown(changed),
         extractor=answer.extractor,
         isolation=level,
     )
+
+
+def _stages(shown: Sequence[Report], hidden: Sequence[Report]) -> dict[str, Stage]:
+    stages = {"integration": shown, "hidden": hidden}
+    return {
+        name: Stage(sum(report.passed for report in reports), sum(report.total for report in reports))
+        for name, reports in stages.items()
+        if reports
+    }
+
+
+def _told(shown: Sequence[Report], stages: Mapping[str, Stage]) -> list[str]:
+    """What failed; of hidden tests only how many, for the words could hold what they ask."""
+    findings = [finding for report in shown for finding in report.findings]
+    hidden = stages.get("hidden")
+    if hidden is not None and hidden.passed < hidden.total:
+        findings.append(f"hidden: {hidden.total - hidden.passed} of {hidden.total} tests failed")
+    return findings
 
 
 def _unrun(answer: Answer, failure: str, findings: Sequence[str]) -> Verdict:

@@ -21,6 +21,7 @@ KEYS = (
     "edge_tests",
     "hidden_tests",
     "randomizable",
+    "random_inputs",
     "reference_solution",
     "test_code",
     "setup_code",
@@ -54,7 +55,10 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class CodingSpec:
-    """A checked block. ``timeout_s`` is per stage, ``memory_mb`` beyond the interpreter's own size."""
+    """A checked block. ``timeout_s`` is per stage, ``memory_mb`` beyond the interpreter's own size.
+
+    ``random_inputs`` is code that defines ``random_inputs(rng)``, which returns the arguments of one call.
+    """
 
     function: str
     base: tuple[Test, ...]
@@ -65,6 +69,7 @@ class CodingSpec:
     imports: tuple[str, ...]
     reference: str
     randomizable: bool
+    random_inputs: str
     comparison: str
     compare: str
     trust: str
@@ -92,6 +97,7 @@ def parse(block: Mapping[str, Any]) -> CodingSpec:
         imports=_imports(setup),
         reference=_text(block, "reference_solution"),
         randomizable=_randomizable(block),
+        random_inputs=_random_inputs(block),
         comparison=_word(block, "comparison", compare.MODES),
         compare=_word(block, "compare", COMPARED),
         trust=_word(block, "trust", TRUST),
@@ -121,6 +127,18 @@ def _randomizable(block: Mapping[str, Any]) -> bool:
     if value and not block.get("reference_solution"):
         raise ValidationSpecError("randomizable: needs a reference_solution to know the expected values")
     return value
+
+
+def _random_inputs(block: Mapping[str, Any]) -> str:
+    """The task's own maker of inputs, for those that random changes to the visible ones would spoil."""
+    code = _text(block, "random_inputs")
+    if code and not block.get("reference_solution"):
+        raise ValidationSpecError("random_inputs: needs a reference_solution to know the expected values")
+    if code and "random_inputs" not in {
+        node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)
+    }:
+        raise ValidationSpecError("random_inputs: must define a function random_inputs(rng)")
+    return code
 
 
 def _word(block: Mapping[str, Any], key: str, allowed: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,19 @@ from llmbench_validators.project_run import Limits
 from llmbench_validators.types import ValidationSpecError
 
 NAME = "coding_multifile"
-KEYS = ("type", "language", "files", "modified_files", "integration_tests", "timeout_s", "memory_mb")
+KEYS = (
+    "type",
+    "language",
+    "files",
+    "modified_files",
+    "integration_tests",
+    "timeout_s",
+    "memory_mb",
+    "hidden_tests",
+    "reference_solution",
+)
+"""Every key a block may hold; ``reference_solution`` is a right answer's text and takes no part in grading."""
+
 _TEST_KEYS = ("name", "path", "code", "expected", "files")
 _TIMEOUT_S, _MEMORY_MB = 10.0, 512
 _MAX_TIMEOUT_S, _MEMORY_RANGE = 300.0, (16, 16_384)
@@ -28,17 +40,18 @@ class IntegrationTest:
 
 @dataclass(frozen=True, slots=True)
 class MultifileSpec:
-    """A checked block: the project's files, those an answer should change, and the tests."""
+    """A checked block: the project's files, those an answer should change, and the tests, of which some are hidden."""
 
     files: Mapping[str, str]
     modified: tuple[str, ...]
     tests: tuple[IntegrationTest, ...]
+    hidden: tuple[IntegrationTest, ...]
     limits: Limits
 
     @property
     def held(self) -> frozenset[str]:
         """Paths of every file that belongs to the tests."""
-        return frozenset(path for test in self.tests for path in (test.path, *test.held))
+        return frozenset(path for test in (*self.tests, *self.hidden) for path in (test.path, *test.held))
 
 
 def parse(block: Mapping[str, Any]) -> MultifileSpec:
@@ -54,8 +67,14 @@ def parse(block: Mapping[str, Any]) -> MultifileSpec:
     given = block.get("integration_tests")
     if not isinstance(given, Mapping | list | tuple) or not given:
         raise ValidationSpecError(f"{NAME}: integration_tests must be a list of tests or a mapping of test files")
-    tests = _test_files(given) if isinstance(given, Mapping) else tuple(_test(t, n) for n, t in enumerate(given))
-    return MultifileSpec(files, tuple(_path(path, "modified_files") for path in modified), tests, limits(block, NAME))
+    tests = _test_files(given) if isinstance(given, Mapping) else _listed(given, "integration_test")
+    hidden = block.get("hidden_tests") or ()
+    if not isinstance(hidden, list | tuple):
+        raise ValidationSpecError("hidden_tests: must be a list of tests")
+    if not isinstance(block.get("reference_solution", ""), str):
+        raise ValidationSpecError("reference_solution: must be the text of a right answer")
+    changed = tuple(_path(path, "modified_files") for path in modified)
+    return MultifileSpec(files, changed, tests, _listed(hidden, "hidden_test"), limits(block, NAME))
 
 
 def limits(block: Mapping[str, Any], where: str) -> Limits:
@@ -96,14 +115,18 @@ def _path(path: Any, where: str) -> str:
     return multifile_paths.normal(path)
 
 
-def _test(test: Any, number: int) -> IntegrationTest:
-    where = f"integration_tests[{number}]"
+def _listed(tests: Sequence[Any], name: str) -> tuple[IntegrationTest, ...]:
+    return tuple(_test(test, name, number) for number, test in enumerate(tests))
+
+
+def _test(test: Any, name: str, number: int) -> IntegrationTest:
+    where = f"{name}s[{number}]"
     if not isinstance(test, Mapping):
         raise ValidationSpecError(f"{where}: must be a mapping with code and expected: pass")
     spec_fields.refuse_unknown(test, _TEST_KEYS, where)
     if test.get("expected", "pass") != "pass":
         raise ValidationSpecError(f"{where}: expected is {test['expected']!r}; the only valid value is pass")
-    path = _path(test.get("path", f"integration_test_{number + 1}.py"), f"{where}.path")
+    path = _path(test.get("path", f"{name}_{number + 1}.py"), f"{where}.path")
     return IntegrationTest(
         path, python(test.get("code"), f"{where}.code"), texts(test.get("files") or {}, f"{where}.files")
     )

@@ -282,3 +282,34 @@ def test_tests_that_hang_on_a_returned_value_end_in_a_timeout() -> None:
 def test_an_unknown_validator_is_refused_with_the_list_of_known_ones() -> None:
     with pytest.raises(ValidationSpecError, match=r"'codign'.*coding, .*reasoning"):
         registry.grade({"type": "codign"}, Completion("x"))
+
+
+DRAWN = "def random_inputs(rng):\n    return [rng.randint(5, 10**9)]\n"
+
+
+def test_a_task_may_draw_its_random_inputs_itself_and_they_are_the_same_for_every_answer() -> None:
+    spec: dict[str, Any] = {"reference_solution": "def f(x):\n    return x * x", "random_inputs": DRAWN}
+    near = "def f(x):\n    return x if x > 4 else x * x"
+    right, wrong = square("def f(x):\n    return x ** 2", **spec), square(near, **spec)
+
+    assert (right.passed, right.stages["random"]) == (True, Stage(20, 20))
+    assert (wrong.stages["base"], wrong.stages["random"]) == (Stage(3, 3), Stage(0, 20))
+    assert wrong.findings == square(near, **spec).findings
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def inputs(rng):\n    return [1]", "must define a function random_inputs"),
+        ("def random_inputs(rng):\n    return 1", "failed, or returned no list"),
+        ("def random_inputs(rng):\n    return [1 / 0]", "failed, or returned no list"),
+    ],
+)
+def test_random_inputs_that_cannot_be_drawn_are_the_tasks_fault(code: str, message: str) -> None:
+    with pytest.raises(ValidationSpecError, match=f"random_inputs: {message}"):
+        square("def f(x):\n    return x * x", reference_solution="def f(x):\n    return x * x", random_inputs=code)
+
+
+def test_random_inputs_without_a_reference_solution_are_refused() -> None:
+    with pytest.raises(ValidationSpecError, match="needs a reference_solution"):
+        square("def f(x):\n    return x * x", random_inputs=DRAWN)

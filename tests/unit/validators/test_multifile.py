@@ -205,3 +205,30 @@ def test_a_wrong_block_is_refused_with_what_is_allowed(changes: dict[str, Any], 
 
 def test_the_small_projects_tests_are_what_the_other_tests_take_them_for() -> None:
     assert TESTS.count("def test_") == 2
+
+
+HIDDEN_TEST = {"code": "from shop.stock import Stock\n\n\ndef test_secret():\n    assert Stock().items == {41: 7}\n"}
+
+
+@needs_full_isolation
+def test_hidden_tests_count_but_what_they_ask_is_not_told() -> None:
+    verdict = graded(fenced(BOTH), hidden_tests=[HIDDEN_TEST], reference_solution=fenced(BOTH))
+
+    assert (verdict.passed, verdict.failure) == (False, "wrong_answer")
+    assert verdict.score == pytest.approx(2 / 3, abs=1e-6)
+    assert verdict.stages == {"integration": Stage(2, 2), "hidden": Stage(0, 1)}
+    assert "hidden: 1 of 1 tests failed" in verdict.findings
+    assert not [finding for finding in verdict.findings if "41" in finding or "secret" in finding]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hidden_tests": {"a.py": ""}}, "hidden_tests: must be a list"),
+        ({"hidden_tests": [{"code": ""}]}, r"hidden_tests\[0\].code: must be Python"),
+        ({"reference_solution": {"a.py": ""}}, "reference_solution: must be the text"),
+    ],
+)
+def test_wrong_hidden_tests_and_reference_solutions_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationSpecError, match=message):
+        graded("", **changes)
