@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _PREFIX = "LLMBENCH_"
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
+CREDENTIAL_STORES = ("auto", "keyring", "vault")
+"""Where entered keys are kept; ``auto``: in the keyring where one is usable."""
 ISOLATION_LEVELS = ("process", "partial", "full")
 """How well model-written code must be confined to be run at all, weakest first."""
 _RANGES = {
@@ -38,6 +40,10 @@ _RANGES = {
     "discover_timeout_s": (0.1, 3600),
     "discover_every_s": (0, 1_000_000),
     "probe_timeout_s": (0.1, 86_400),
+    "http_max_sessions": (1, 10_000),
+    "http_max_requests": (1, 10_000),
+    "http_session_idle_s": (1, 1_000_000),
+    "http_drain_s": (0, 3600),
 }
 """Smallest and largest value of every number."""
 
@@ -66,6 +72,7 @@ class Settings:
     read_only: bool = False
     toolsets: str = "core,manage"
     agent_any_address: bool = False
+    credential_store: str = "auto"
     min_isolation: str = "full"
     max_wait_s: float = 45.0
     lease_s: float = 10.0
@@ -90,6 +97,10 @@ class Settings:
     discover_timeout_s: float = 20.0
     discover_every_s: float = 300.0
     probe_timeout_s: float = 60.0
+    http_max_sessions: int = 500
+    http_max_requests: int = 500
+    http_session_idle_s: float = 1800.0
+    http_drain_s: float = 10.0
 
     @property
     def usual_ports(self) -> tuple[int, ...]:
@@ -110,6 +121,16 @@ class Settings:
     def database_path(self) -> Path:
         """The SQLite file."""
         return self.data_dir / "llmbench.db"
+
+    @property
+    def credential_dir(self) -> Path:
+        """The vault's folder."""
+        return self.data_dir / "credentials"
+
+    @property
+    def imports_dir(self) -> Path:
+        """Imported suites."""
+        return self.data_dir / "suites"
 
     @property
     def log_dir(self) -> Path:
@@ -155,11 +176,8 @@ def _parse_bool(name: str, text: str) -> bool:
 
 
 def _checked(settings: Settings) -> Settings:
-    if settings.min_isolation not in ISOLATION_LEVELS:
-        raise InputError(
-            f"{_PREFIX}MIN_ISOLATION is '{one_line(settings.min_isolation, 40)}'.",
-            f"Use one of: {', '.join(ISOLATION_LEVELS)}.",
-        )
+    _check_choice("MIN_ISOLATION", settings.min_isolation, ISOLATION_LEVELS)
+    _check_choice("CREDENTIAL_STORE", settings.credential_store, CREDENTIAL_STORES)
     for name, (least, most) in _RANGES.items():
         value = getattr(settings, name)
         if not least <= value <= most:  # true for NaN, too
@@ -168,6 +186,11 @@ def _checked(settings: Settings) -> Settings:
     _check_ports(settings)
     _check_exporters(settings)
     return replace(settings, data_dir=settings.data_dir.absolute(), cache_dir=settings.cache_dir.absolute())
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{_PREFIX}{name} is '{one_line(value, 40)}'.", f"Use one of: {', '.join(choices)}.")
 
 
 def _check_exporters(settings: Settings) -> None:

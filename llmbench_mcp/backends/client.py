@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -38,15 +38,21 @@ _MESSAGE_LENGTH = 300
 _PLAIN_BYTES = 2000
 
 
+async def no_credential() -> str | None:
+    """Of a server that wants none."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """``credential`` gives the bearer secret at each request; ``redact`` cleans text from the server.
+    """``credential`` gives the bearer secret at each request, or raises AuthError; ``redact`` cleans text from the
+    server.
 
     ``certificate``: PEM text of the one certificate that an https server must have, instead of the system's
     authorities.
     """
 
-    credential: Callable[[], str | None] = lambda: None
+    credential: Callable[[], Awaitable[str | None]] = no_credential
     redact: Callable[[str], str] = str
     clock: Clock = field(default_factory=SystemClock)
     certificate: str | None = None
@@ -115,9 +121,10 @@ class HttpClient:
     async def request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, total_s: float = 30.0
     ) -> Answer:
-        """One exchange whatever its status. Raises UnreachableError, EndpointTimeout or ProtocolError."""
+        """One exchange whatever its status. Raises UnreachableError, EndpointTimeout, ProtocolError or AuthError."""
+        headers = await self._headers()
         with mapped(self.address.base), anyio.move_on_after(total_s):
-            request = self._build(method, path, body, httpx2.Timeout(total_s, connect=CONNECT_S))
+            request = self._build(method, path, body, headers, httpx2.Timeout(total_s, connect=CONNECT_S))
             response = await self._http.send(request, stream=True)
             try:
                 answer = await _whole(response, method, path)
@@ -191,7 +198,7 @@ class HttpClient:
         Raises:
             EndpointError: any status but 2xx, as ``accept`` does.
         """
-        headers = self._headers() | {"Accept-Encoding": "identity", "Content-Type": "application/json"}
+        headers = await self._headers() | {"Accept-Encoding": "identity", "Content-Type": "application/json"}
         async with self._streams.post(path, headers, _encoded(body), stall_s) as stream:
             if not 200 <= stream.status < 300:
                 raise self.refusal(await self._refused(stream, path))
@@ -208,15 +215,21 @@ class HttpClient:
                     break
         return Answer(stream.status, stream.headers, bytes(body[:ERROR_BYTES]), "POST", path, len(body) > ERROR_BYTES)
 
-    def _headers(self) -> dict[str, str]:
+    async def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json, text/event-stream"}
-        secret = self.options.credential()
+        secret = await self.options.credential()
         if secret:
             headers["Authorization"] = f"Bearer {secret}"
         return headers
 
-    def _build(self, method: str, path: str, body: Mapping[str, Any] | None, timeout: httpx2.Timeout) -> httpx2.Request:
-        headers = self._headers()
+    def _build(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        headers: dict[str, str],
+        timeout: httpx2.Timeout,
+    ) -> httpx2.Request:
         content = None
         if body is not None:
             headers["Content-Type"] = "application/json"

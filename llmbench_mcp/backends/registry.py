@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Protocol
@@ -43,7 +43,7 @@ class BackendClass(Protocol):
         ...
 
 
-def no_secret(reference: str) -> Revealable | None:
+async def no_secret(reference: str, origin: str) -> Revealable | None:
     """The resolver of an installation without credentials."""
     return None
 
@@ -52,7 +52,8 @@ class EntryPointBackends:
     """The backend factory.
 
     Args:
-        resolve_secret: turns a credential reference into a secret, at each request.
+        resolve_secret: turns a credential reference into the secret for an origin (``http://host:port``), at each
+            request; raises AuthError where there is none.
         redact: takes known secrets out of text from servers, answers included, and changes nothing else.
         clock: stamps streams and paces polling.
     """
@@ -60,7 +61,7 @@ class EntryPointBackends:
     def __init__(
         self,
         *,
-        resolve_secret: Callable[[str], Revealable | None] = no_secret,
+        resolve_secret: Callable[[str, str], Awaitable[Revealable | None]] = no_secret,
         redact: Callable[[str], str] = str,
         clock: Clock | None = None,
     ) -> None:
@@ -126,11 +127,12 @@ class EntryPointBackends:
     def _client(self, url: str, credential_ref: str | None) -> HttpClient:
         from llmbench_mcp.backends.client import ClientOptions, HttpClient
 
-        options = ClientOptions(partial(self._secret, credential_ref), self._redact, self._clock)
-        return HttpClient(parse_address(url), options)
+        address = parse_address(url)
+        options = ClientOptions(partial(self._secret, credential_ref, address.origin), self._redact, self._clock)
+        return HttpClient(address, options)
 
-    def _secret(self, credential_ref: str | None) -> str | None:
-        secret = self._resolve(credential_ref) if credential_ref else None
+    async def _secret(self, credential_ref: str | None, origin: str) -> str | None:
+        secret = await self._resolve(credential_ref, origin) if credential_ref else None
         return secret.reveal() if secret else None
 
     def _class(self, name: str) -> BackendClass:

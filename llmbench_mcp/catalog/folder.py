@@ -3,13 +3,14 @@
 ::
 
     <category>/<name>.md            a task; its id is <category>/<name>
-    hidden/<category>/<name>.json   that task's hidden tests
+    <category>/<group>/<name>.md    a task one folder deeper; its id is <category>/<group>/<name>
+    hidden/<id>.json                that task's hidden tests
     suites.yaml                     the folder's suites
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
@@ -32,11 +33,11 @@ class Folder:
     suites: tuple[Suite, ...]
 
 
-def load_folder(root: Traversable, known: Collection[str] = (), taken: Collection[str] = ()) -> Folder:
+def load_folder(root: Traversable, known: Collection[str] = (), others: Mapping[str, Suite] | None = None) -> Folder:
     """Read a whole folder.
 
-    ``known`` are task ids from elsewhere that its suites may use and its tasks may not take; ``taken`` are
-    suite names from elsewhere. Raises TaskFormatError for a bad file, InputError for a missing folder.
+    ``known`` are task ids from elsewhere that its suites may use and its tasks may not take; ``others`` are
+    suites from elsewhere, likewise. Raises TaskFormatError for a bad file, InputError for a missing folder.
     """
     top = _top(root)
     hidden = dict(_files(top, HIDDEN, ".json"))
@@ -49,7 +50,7 @@ def load_folder(root: Traversable, known: Collection[str] = (), taken: Collectio
         tasks[task_id] = parse_task(task_id, read_source(file), secret)
     for task_id, file in hidden.items():
         raise _at(file, f"hidden tests for {quoted(task_id)}, but there is no such task.", "Rename the file.")
-    return Folder(tasks, _suites(top, {*known, *tasks}, taken))
+    return Folder(tasks, _suites(top, {*known, *tasks}, others or {}))
 
 
 def task_ids(root: Traversable) -> list[str]:
@@ -75,9 +76,9 @@ def _top(root: Traversable) -> list[Traversable]:
         raise InputError(f"The task folder {one_line(str(root))} cannot be read: {reason}.") from error
 
 
-def _suites(top: list[Traversable], known: Collection[str], taken: Collection[str]) -> tuple[Suite, ...]:
+def _suites(top: list[Traversable], known: Collection[str], others: Mapping[str, Suite]) -> tuple[Suite, ...]:
     file = next((entry for entry in top if entry.name == SUITES), None)
-    return parse_suites(read_source(file), known, taken) if file else ()
+    return parse_suites(read_source(file), known, others) if file else ()
 
 
 def _task_files(top: list[Traversable]) -> Iterator[tuple[str, Traversable]]:
@@ -95,14 +96,31 @@ def _files(top: list[Traversable], name: str, suffix: str) -> Iterator[tuple[str
 
 
 def _named(category: Traversable, suffix: str) -> Iterator[tuple[str, Traversable]]:
-    for file in _sorted(category):
-        if not file.name.endswith(suffix) or file.name.casefold() == "readme.md":
-            continue
-        name = file.name.removesuffix(suffix)
-        for part in (category.name, name):
-            if not NAME.fullmatch(part):
-                raise _at(file, f"{quoted(part)} cannot be part of a task id.", "Use a-z, 0-9, _ and - only.")
-        yield f"{category.name}/{name}", file
+    for entry in _sorted(category):
+        if entry.is_dir():
+            for file in _suffixed(entry, suffix):
+                yield _id(file, (category.name, entry.name, file.name.removesuffix(suffix))), file
+        elif _is_suffixed(entry, suffix):
+            yield _id(entry, (category.name, entry.name.removesuffix(suffix))), entry
+
+
+def _suffixed(group: Traversable, suffix: str) -> Iterator[Traversable]:
+    for entry in _sorted(group):
+        if entry.is_dir():
+            raise _at(entry, "is a folder too deep.", "Tasks are <category>/<name>.md or <category>/<group>/<name>.md.")
+        if _is_suffixed(entry, suffix):
+            yield entry
+
+
+def _is_suffixed(entry: Traversable, suffix: str) -> bool:
+    return entry.name.endswith(suffix) and entry.name.casefold() != "readme.md"
+
+
+def _id(file: Traversable, parts: Sequence[str]) -> str:
+    for part in parts:
+        if not NAME.fullmatch(part):
+            raise _at(file, f"{quoted(part)} cannot be part of a task id.", "Use a-z, 0-9, _ and - only.")
+    return "/".join(parts)
 
 
 def _sorted(directory: Traversable) -> list[Traversable]:

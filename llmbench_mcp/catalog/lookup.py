@@ -7,6 +7,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from llmbench_mcp.catalog.folder import HIDDEN, task_ids
+from llmbench_mcp.catalog.imported import ImportedSuites
 from llmbench_mcp.catalog.source import read_source
 from llmbench_mcp.catalog.tasks import NAME, parse_hidden, parse_task
 from llmbench_mcp.domain.errors import NotFoundError
@@ -17,8 +18,9 @@ from llmbench_mcp.domain.text import nearest, one_line
 class TaskFinder:
     """Finds tasks in the shipped folder and in further ones; blocks on disk at the first call for each id."""
 
-    def __init__(self, extra_dirs: Sequence[Traversable] = ()) -> None:
+    def __init__(self, extra_dirs: Sequence[Traversable] = (), imported: ImportedSuites | None = None) -> None:
         self._roots: tuple[Traversable, ...] = (files("llmbench_datasets"), *extra_dirs)
+        self._imported = imported
         self._found: dict[str, Task] = {}
 
     def find(self, task_id: str) -> Task:
@@ -32,10 +34,12 @@ class TaskFinder:
 
     def _read(self, task_id: str) -> Task:
         parts = task_id.split("/")
-        if len(parts) == 2 and all(NAME.fullmatch(part) for part in parts) and parts[0] != HIDDEN:
+        if len(parts) in (2, 3) and all(NAME.fullmatch(part) for part in parts) and parts[0] != HIDDEN:
             for root in self._roots:
-                if (task := read_task(root, parts[0], parts[1])) is not None:
+                if (task := read_task(root, task_id)) is not None:
                     return task
+            if self._imported is not None and (task := self._imported.task(task_id)) is not None:
+                return task
         raise self._missing(task_id)
 
     def _missing(self, task_id: str) -> NotFoundError:
@@ -44,10 +48,10 @@ class TaskFinder:
         return NotFoundError(f"There is no task '{one_line(task_id, 80)}'.", next_step, close)
 
 
-def read_task(root: Traversable, category: str, name: str) -> Task | None:
+def read_task(root: Traversable, task_id: str) -> Task | None:
     """The task with its hidden tests, None when ``root`` has no such file. Raises TaskFormatError."""
-    file, tests = root / category / f"{name}.md", root / HIDDEN / category / f"{name}.json"
+    file, tests = root / f"{task_id}.md", root / HIDDEN / f"{task_id}.json"
     if not file.is_file():
         return None
     hidden = parse_hidden(read_source(tests)) if tests.is_file() else None
-    return parse_task(f"{category}/{name}", read_source(file), hidden)
+    return parse_task(task_id, read_source(file), hidden)

@@ -18,7 +18,7 @@ from llmbench_mcp.catalog.source import read_source
 from llmbench_mcp.catalog.suites import parse_suites
 from llmbench_mcp.catalog.tasks import NAME
 from llmbench_mcp.domain.errors import InputError, TaskFormatError
-from llmbench_mcp.domain.task import Task
+from llmbench_mcp.domain.task import Suite, Task
 from llmbench_mcp.domain.text import one_line
 
 _PLACED = re.compile(r"(.+?):(\d+): (.*)", re.DOTALL)
@@ -70,16 +70,11 @@ class _Place:
     """One task file of the folder ``root``."""
 
     root: Traversable
-    category: str
-    name: str
-
-    @property
-    def id(self) -> str:
-        return f"{self.category}/{self.name}"
+    id: str
 
     @property
     def file(self) -> Traversable:
-        return self.root / self.category / f"{self.name}.md"
+        return self.root / f"{self.id}.md"
 
 
 def review(paths: Sequence[Path], extra_dirs: Sequence[Path] = ()) -> Review:
@@ -112,12 +107,12 @@ def _read(place: _Place, taken: dict[str, str], found: Review) -> None:
         found.problems.append(Problem(str(place.file), 1, f"a task {place.id!r} exists already, {taken[place.id]}"))
     taken[place.id] = f"in {place.file}"
     try:
-        task = read_task(place.root, place.category, place.name)
+        task = read_task(place.root, place.id)
     except TaskFormatError as error:
         found.problems.append(_problem(error))
         return
     if task is not None:
-        hidden = place.root / HIDDEN / place.category / f"{place.name}.json"
+        hidden = place.root / HIDDEN / f"{place.id}.json"
         found.tasks.append(Reviewed(task, place.file, hidden))
 
 
@@ -136,21 +131,33 @@ def _places(path: Traversable, found: Review) -> Iterator[_Place]:
 
 
 def _single(path: Path) -> _Place:
-    for part in (path.parent.name, path.stem):
+    root = _root(path)
+    parts = (*path.parent.relative_to(root).parts, path.stem)
+    for part in parts:
         if not NAME.fullmatch(part):
             what = f"'{one_line(part, 60)}' cannot be part of a task id."
             raise TaskFormatError(f"{path}:1: {what}", "Use a-z, 0-9, _ and - only, in <category>/<name>.md.")
-    return _Place(path.parent.parent, path.parent.name, path.stem)
+    return _Place(root, "/".join(parts))
+
+
+def _root(path: Path) -> Path:
+    """The task folder a task's file belongs to: two levels up, or three when only there are suites or hidden tests."""
+    near, far = path.parents[1], path.parents[min(2, len(path.parents) - 1)]
+    return far if _is_task_folder(far) and not _is_task_folder(near) else near
+
+
+def _is_task_folder(root: Path) -> bool:
+    return (root / SUITES).is_file() or (root / HIDDEN).is_dir()
 
 
 def _folder(root: Traversable, found: Review) -> Iterator[_Place]:
     if isinstance(root, Path) and not all(map(_is_readme, root.glob("*.md"))):
-        yield from (_single(file.resolve()) for file in sorted(root.glob("*.md")) if not _is_readme(file))
+        found_here = sorted((*root.glob("*.md"), *root.glob("*/*.md")))
+        yield from (_single(file.resolve()) for file in found_here if not _is_readme(file))
         return
     ids = [task_id for task_id, _ in task_files(root)]
     for task_id in ids:
-        category, _, name = task_id.partition("/")
-        yield _Place(root, category, name)
+        yield _Place(root, task_id)
     for task_id, file in hidden_files(root):
         if task_id not in ids:
             found.problems.append(Problem(str(file), 1, f"hidden tests for {task_id!r}, but there is no such task."))
@@ -164,13 +171,13 @@ def _is_readme(file: Path) -> bool:
 
 def _review_suites(root: Traversable, found: Review) -> None:
     shipped = files("llmbench_datasets")
-    ids, taken = set(task_ids(root)), list[str]()
+    ids, others = set(task_ids(root)), dict[str, Suite]()
     try:
         if str(root) != str(shipped):
             known = task_ids(shipped)
-            taken = [suite.name for suite in parse_suites(read_source(shipped / SUITES), known)]
+            others = {suite.name: suite for suite in parse_suites(read_source(shipped / SUITES), known)}
             ids |= set(known)
-        parse_suites(read_source(root / SUITES), ids, taken)
+        parse_suites(read_source(root / SUITES), ids, others)
     except TaskFormatError as error:
         found.problems.append(_problem(error))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from llmbench_mcp.catalog.source import Source, listed, quoted
 
-NAMES = ("SYSTEM", "PROMPT", "EXPECTED", "SCORING", "VALIDATION")
+NAMES = ("VARIABLES", "SYSTEM", "PROMPT", "EXPECTED", "SCORING", "VALIDATION")
 
 _HEADING = re.compile(r"([A-Z][A-Z0-9_]*):[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")

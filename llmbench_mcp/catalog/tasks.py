@@ -8,16 +8,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast, get_args
 
 from llmbench_mcp.catalog import sections
 from llmbench_mcp.catalog.block import Block, parse_block
 from llmbench_mcp.catalog.sections import Layout
 from llmbench_mcp.catalog.source import Source, quoted
-from llmbench_mcp.domain.task import Difficulty, Task
+from llmbench_mcp.catalog.variables import parse_variables
+from llmbench_mcp.domain.errors import TaskFormatError
+from llmbench_mcp.domain.task import Difficulty, Load, Task
+from llmbench_mcp.domain.variants import DEFAULT_SEED, Template
 
-FRONT_KEYS = ("title", "difficulty", "tags", "needs", "max_tokens", "licence")
+FRONT_KEYS = ("title", "difficulty", "tags", "needs", "max_tokens", "licence", "load")
+LOAD_KEYS = ("concurrency", "requests", "warm_up")
+MOST_AT_ONCE = 256
+MOST_REQUESTS = 1000
 CAPABILITIES = ("chat", "tools", "vision", "embedding", "rerank", "reasoning", "translation", "parser")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -32,6 +38,7 @@ class _Front:
     needs: tuple[str, ...] = ()
     max_tokens: int | None = None
     licence: str | None = None
+    load: Load | None = None
 
 
 def parse_task(task_id: str, source: Source, hidden: Sequence[Any] | None = None) -> Task:
@@ -43,7 +50,7 @@ def parse_task(task_id: str, source: Source, hidden: Sequence[Any] | None = None
     """
     layout = sections.split(source)
     front = _front(source, layout)
-    return Task(
+    task = Task(
         id=task_id,
         prompt=_prompt(source, layout),
         validation=_validation(source, layout, hidden),
@@ -55,7 +62,23 @@ def parse_task(task_id: str, source: Source, hidden: Sequence[Any] | None = None
         needs=front.needs,
         max_tokens=front.max_tokens,
         licence=front.licence,
+        load=front.load,
     )
+    return _drawn(source, layout, task) if "VARIABLES" in layout.sections else task
+
+
+def _drawn(source: Source, layout: Layout, task: Task) -> Task:
+    """The default variant of a generated task, which can be drawn anew."""
+    section = layout.sections["VARIABLES"]
+    text, fence_line = sections.fenced(source, section)
+    block = parse_block(source, text, offset=fence_line)
+    if block is None:
+        raise source.error(fence_line, "the VARIABLES block is empty.", "Leave the section out.")
+    template = Template(task, *parse_variables(block))
+    try:
+        return replace(template.draw(DEFAULT_SEED), template=template)
+    except TaskFormatError as error:
+        raise source.error(section.line, error.what, error.next_step) from error
 
 
 def parse_hidden(source: Source) -> list[Any]:
@@ -106,7 +129,19 @@ def _front(source: Source, layout: Layout) -> _Front:
         needs=_needs(fields.get("needs")),
         max_tokens=limit.whole("max_tokens") if limit else None,
         licence=licence.text("licence") if licence else None,
+        load=_load(fields.get("load")),
     )
+
+
+def _load(block: Block | None) -> Load | None:
+    if block is None:
+        return None
+    given = {key: value.whole(key) for key, value in block.fields(LOAD_KEYS, "load").items()}
+    load = Load(**given)
+    if load.concurrency > MOST_AT_ONCE or load.requests > MOST_REQUESTS or load.warm_up > MOST_REQUESTS:
+        most = f"Use up to {MOST_AT_ONCE} at once and {MOST_REQUESTS} requests."
+        raise block.error("load asks for too much.", most)
+    return load
 
 
 def _difficulty(block: Block | None) -> Difficulty:

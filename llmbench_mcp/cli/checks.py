@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from llmbench_mcp.cli import plugin_checks
 from llmbench_mcp.cli.check import Check
+from llmbench_mcp.cli.credential_checks import credentials
 from llmbench_mcp.cli.invocation import Invocation
 from llmbench_mcp.config import ISOLATION_LEVELS
 from llmbench_mcp.domain.errors import BenchError
@@ -45,7 +46,13 @@ async def examine(call: Invocation) -> list[Check]:
 
 async def _inside(settings: Settings) -> list[Check]:
     """The checks that need the data directory."""
-    looks = {"executor": _executor, "devices": _devices, "endpoints": _endpoints, "suites": plugin_checks.suites}
+    looks = {
+        "executor": _executor,
+        "devices": _devices,
+        "endpoints": _endpoints,
+        "credentials": credentials,
+        "suites": plugin_checks.suites,
+    }
     try:
         from llmbench_mcp.app import open_app
 

@@ -23,3 +23,11 @@ def client_config(settings: Settings) -> dict[str, Any]:
     if settings.data_dir != default_data_dir().absolute():
         server["env"] = {"LLMBENCH_DATA_DIR": str(settings.data_dir)}
     return {"mcpServers": {"llmbench": server}}
+
+
+def http_client_config(url: str, with_token: bool) -> dict[str, Any]:
+    """The same for a server that is reached by ``url``; the client takes the token from its environment."""
+    server: dict[str, Any] = {"type": "http", "url": url}
+    if with_token:
+        server["headers"] = {"Authorization": "Bearer ${LLMBENCH_TOKEN}"}
+    return {"mcpServers": {"llmbench": server}}

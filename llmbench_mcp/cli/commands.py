@@ -10,6 +10,7 @@ import typer
 from llmbench_mcp import __version__
 from llmbench_mcp.cli import (
     compare,
+    credential,
     demo,
     devices,
     doctor,
@@ -21,11 +22,16 @@ from llmbench_mcp.cli import (
     model_commands,
     models,
     probe,
+    report,
     residency,
+    results,
     runs,
     schedule,
     score,
+    serve,
+    suite_import,
     suites,
+    task_author,
     tasks,
 )
 from llmbench_mcp.cli.invocation import Invocation
@@ -71,9 +77,12 @@ def build() -> typer.Typer:
     """The whole tree."""
     root = _typer("Benchmark language models; called without a command, serve MCP over stdio.")
     root.callback(invoke_without_command=True, epilog=f"{_ANYWHERE} {exit_codes.epilog()}")(_root)
-    endpoint = _typer("Inference servers: add, list, probe, remove.")
+    endpoint = _typer("Inference servers: add, set, list, probe, remove.")
     for name, command in {**endpoints.COMMANDS, "probe": probe.probe}.items():
         endpoint.command(name, epilog=_ANYWHERE)(command)
+    keys = _typer("API keys of inference servers: set, list, status, forget.")
+    for name, command in credential.COMMANDS.items():
+        keys.command(name, epilog=_ANYWHERE)(command)
     run = _typer("Benchmark runs: start, follow, read, cancel.")
     for name, command in runs.COMMANDS.items():
         run.command(name, epilog=_ANYWHERE)(command)
@@ -84,6 +93,7 @@ def build() -> typer.Typer:
     for name, command in residency.COMMANDS.items():
         memory.command(name, epilog=_ANYWHERE)(command)
     root.add_typer(endpoint, name="endpoint")
+    root.add_typer(keys, name="credential")
     _add_models(root)
     root.add_typer(memory, name="residency")
     root.add_typer(run, name="run")
@@ -91,16 +101,24 @@ def build() -> typer.Typer:
     for name, command in schedule.COMMANDS.items():
         orders.command(name, epilog=_ANYWHERE)(command)
     root.add_typer(orders, name="schedule")
+    _add_results(root)
     root.command("leaderboard", epilog=_ANYWHERE)(leaderboard.leaderboard)
     root.command("compare", epilog=_ANYWHERE)(compare.compare)
     root.command("gpu", epilog=_ANYWHERE)(devices.gpu)
     root.command("score", epilog=_ANYWHERE)(score.score)
-    task = _typer("Task files.")
+    task = _typer("Task files: new, check, run-reference, schema.")
     task.command("check", epilog=_ANYWHERE)(tasks.check)
+    for name, command in task_author.COMMANDS.items():
+        task.command(name, epilog=_ANYWHERE)(command)
     root.add_typer(task, name="task")
+    group = _typer("Suites: import public benchmarks or your own table, list, remove.")
+    for name, command in suite_import.COMMANDS.items():
+        group.command(name, epilog=_ANYWHERE)(command)
+    root.add_typer(group, name="suite")
     root.add_typer(work, name="executor")
     root.command("doctor", epilog=_ANYWHERE)(doctor.doctor)
     root.command("demo", epilog=_ANYWHERE)(demo.demo)
+    root.command("serve", epilog=_ANYWHERE)(serve.serve)
     return root
 
 
@@ -113,6 +131,14 @@ def _add_models(root: typer.Typer) -> None:
     root.add_typer(group, name="models")
     root.command("assign", epilog=_ANYWHERE)(models.assign)
     root.command("suites", epilog=_ANYWHERE)(suites.suites)
+
+
+def _add_results(root: typer.Typer) -> None:
+    stored = _typer("Results: write them to a file, or remove them.")
+    for name, command in results.COMMANDS.items():
+        stored.command(name, epilog=_ANYWHERE)(command)
+    root.add_typer(stored, name="results")
+    root.command("report", epilog=_ANYWHERE)(report.report)
 
 
 def _typer(purpose: str) -> typer.Typer:

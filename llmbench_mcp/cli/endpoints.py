@@ -1,4 +1,4 @@
-"""``endpoint add | list | remove``."""
+"""``endpoint add | set | list | remove``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,24 @@ if TYPE_CHECKING:
     from llmbench_mcp.services.endpoints import EndpointView
 
 
-def reference(variable: str | None) -> str | None:
-    """The credential reference of an environment variable. Raises InputError when it cannot be one."""
+Credential = Annotated[
+    str | None, typer.Option(help="Its API key: stored:NAME (see credential set) or env:VAR; never the key itself.")
+]
+
+
+def reference(variable: str | None, given: str | None = None) -> str | None:
+    """The credential reference of an environment variable, or the one ``given``.
+
+    Raises InputError when both are there, or the variable cannot be one.
+    """
     from llmbench_mcp.domain.errors import InputError
 
     if variable is not None and not variable.isidentifier():
         # Not repeated: it may be the key itself.
         raise InputError("--credential-env wants the name of an environment variable.", "Never give the key itself.")
-    return None if variable is None else f"env:{variable}"
+    if variable is not None and given is not None:
+        raise InputError("--credential and --credential-env are two ways to say the same.", "Give one of them.")
+    return given if variable is None else f"env:{variable}"
 
 
 def add(  # noqa: PLR0913 - a command has one parameter per option
@@ -36,6 +46,7 @@ def add(  # noqa: PLR0913 - a command has one parameter per option
     credential_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds its API key.", metavar="VAR")
     ] = None,
+    credential: Credential = None,
     concurrency: Annotated[int, typer.Option(help="Requests at once.")] = 1,
     evict: Annotated[
         str | None,
@@ -48,7 +59,7 @@ def add(  # noqa: PLR0913 - a command has one parameter per option
     here = session(context)
     if evict not in (None, "own", "any"):
         raise UsageError("--evict is own or any.", context)
-    facts = (url, name, backend, device, reference(credential_env), concurrency)
+    facts = (url, name, backend, device, reference(credential_env, credential), concurrency)
     new = NewEndpoint(*facts, evict=cast("EvictPolicy | None", evict))
 
     async def work(app: App) -> tuple[Endpoint, bool, str | None, list[str]]:
@@ -62,6 +73,28 @@ def add(  # noqa: PLR0913 - a command has one parameter per option
     if "://" not in url:
         output.note(f"No scheme was given: taken as {added.url}")
     here.show({"endpoint": added, "created": created}, lambda: [_added(added, created, before)])
+
+
+def change(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Name, id or address.")],
+    credential: Credential = None,
+    no_credential: Annotated[bool, typer.Option("--no-credential", help="Use no API key.")] = False,
+) -> None:
+    """Change the credential of an inference server."""
+    from llmbench_mcp.cli import shapes, tables
+
+    here = session(context)
+    if (credential is None) != no_credential:
+        raise UsageError("Give --credential REFERENCE or --no-credential.", context)
+
+    async def work(app: App) -> Endpoint:
+        await app.credentials.lend(await app.endpoints.get(name), credential)
+        return await app.endpoints.get(name)
+
+    changed = here.use(work)
+    told = f"Endpoint {changed.name} now uses {changed.credential_ref or 'no credential'}."
+    here.show({"endpoint": shapes.endpoint(changed)}, lambda: [tables.sentence(told)])
 
 
 async def _name_before(app: App, url: str) -> str | None:
@@ -114,4 +147,4 @@ def remove(context: typer.Context, name: Annotated[str, typer.Argument(help="Nam
     here.show({"removed": gone}, lambda: [tables.sentence(f"Removed endpoint {gone.name} ({gone.url}).")])
 
 
-COMMANDS: dict[str, Callable[..., Any]] = {"add": add, "list": list_endpoints, "remove": remove}
+COMMANDS: dict[str, Callable[..., Any]] = {"add": add, "set": change, "list": list_endpoints, "remove": remove}

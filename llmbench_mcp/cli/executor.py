@@ -47,11 +47,11 @@ def _log_to_stderr() -> None:
     import logging
     import time
 
-    from llmbench_mcp.credentials.environment import all_keys
-    from llmbench_mcp.credentials.redact import RedactingFormatter, Redactor
+    from llmbench_mcp.credentials.known import known
+    from llmbench_mcp.credentials.redact import RedactingFormatter
 
     layout = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s"
-    formatter = RedactingFormatter(Redactor(all_keys()), layout, "%Y-%m-%dT%H:%M:%S")
+    formatter = RedactingFormatter(known(), layout, "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)

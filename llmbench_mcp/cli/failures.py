@@ -58,10 +58,9 @@ def _tell_internal(error: BaseException, call: Invocation) -> None:
 
 
 def _redacted(text: str) -> str:
-    from llmbench_mcp.credentials.environment import all_keys
-    from llmbench_mcp.credentials.redact import Redactor
+    from llmbench_mcp.credentials.known import known
 
-    return Redactor(all_keys()).redact(text)
+    return known().redact(text)
 
 
 def _write_log(details: str, call: Invocation) -> Path | None:

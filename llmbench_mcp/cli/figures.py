@@ -47,8 +47,8 @@ def duration(seconds: float | None) -> str:
 
 
 def size(count: int | None) -> str:
-    """Bytes in decimal units."""
-    return UNKNOWN if count is None else _scaled(count, ("B", "kB", "MB", "GB", "TB"))
+    """Bytes in binary units, as memory is sold and as every other part of this program tells it."""
+    return UNKNOWN if count is None else _scaled(count, ("B", "KiB", "MiB", "GiB", "TiB"), 1024)
 
 
 def parameters(count: int | None) -> str:
@@ -56,10 +56,10 @@ def parameters(count: int | None) -> str:
     return UNKNOWN if count is None else _scaled(count, ("", "k", "M", "B", "T"))
 
 
-def _scaled(count: float, units: tuple[str, ...]) -> str:
+def _scaled(count: float, units: tuple[str, ...], step_by: int = 1000) -> str:
     step = 0
-    while count >= 1000 and step < len(units) - 1:
-        count, step = count / 1000, step + 1
+    while count >= step_by and step < len(units) - 1:
+        count, step = count / step_by, step + 1
     return f"{number(count)} {units[step]}".strip()
 
 

@@ -22,11 +22,13 @@ class Invocation:
 
 
 _VALUED = """
-    --attempt --backend --can --cannot --capability --concurrency --context --credential-env --ctx --device
-    --endpoint --evict --failure --family --jobs --key --limit --limit-attempts --limit-seconds --limit-tokens
-    --max-tokens --minutes --model --model-name --name --offset --output --param --parameters --port --priority
+    --allow-host --allow-origin
+    --attempt --backend --can --cannot --capability --concurrency --context --credential --credential-env
+    --ctx --device --endpoint --evict --expires --failure --family --host --jobs --key
+    --limit --limit-attempts --limit-seconds --limit-tokens --max-gib
+    --max-tokens --minutes --model --model-name --name --offset --origin --output --param --parameters --port --priority
     --prompt --quantisation --rank-by --repeats --seed --select --status --suite --system --tasks --temperature
-    --text --timeout --toolsets --top-p --unset --zone
+    --text --timeout --token-env --token-file --toolsets --top-p --unset --zone
 """
 TAKE_A_VALUE = frozenset(_VALUED.split())
 """The options whose next word is theirs whatever it looks like; not ``--wait``, which takes one in some commands."""

@@ -52,17 +52,18 @@ async def suites(app: App) -> Check:
     """Every task file there is, and whether its block could grade anything; runs no code."""
     import anyio
 
-    views = await app.suites.all()
+    heads = await app.suites.heads()
     problems = await anyio.to_thread.run_sync(lambda: list(_problems(app.settings)))
     if problems:
         more = f"; and {len(problems) - _MOST_TOLD} more" if len(problems) > _MOST_TOLD else ""
         todo = "Mend those files; llmbench-mcp task check tells more."
         return Check("suites", "fail", "; ".join(problems[:_MOST_TOLD]) + more, todo)
-    tasks = {task.id for view in views for task in view.tasks}
-    return Check("suites", "ok", f"{len(views)} suites with {len(tasks)} tasks")
+    tasks = {item.task_id for suite in heads for item in suite.items}
+    return Check("suites", "ok", f"{len(heads)} suites with {len(tasks)} tasks")
 
 
 def _problems(settings: Settings) -> Iterator[str]:
+    from llmbench_mcp.catalog.imported import ImportedSuites
     from llmbench_mcp.catalog.review import review
     from llmbench_mcp.scoring.blocks import block_fault
 
@@ -70,3 +71,4 @@ def _problems(settings: Settings) -> Iterator[str]:
     faults = (reviewed.problem(fault, fault) for reviewed in found.tasks if (fault := block_fault(reviewed.task)))
     for problem in (*found.problems, *faults):
         yield f"{problem.path}:{problem.line}: {one_line(problem.what)}"
+    yield from (one_line(str(error), 300) for error in ImportedSuites(settings.imports_dir).scan().problems)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from llmbench_mcp.cli import exit_codes, figures, output
-from llmbench_mcp.cli.endpoints import reference
+from llmbench_mcp.cli.endpoints import Credential, reference
 from llmbench_mcp.cli.session import Session, session
 
 if TYPE_CHECKING:
@@ -33,13 +33,14 @@ def probe(  # noqa: PLR0913 - a command has one parameter per option
     credential_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds the API key.", metavar="VAR")
     ] = None,
+    credential: Credential = None,
 ) -> int:
     """Ask one question of a server and show the answer with its timings."""
     from llmbench_mcp.domain.chat import ChatRequest, Sampling
 
     here = session(context)
     request = ChatRequest(model or "", prompt, system, Sampling(temperature=temperature, max_tokens=max_tokens))
-    done = _ask(here, url, request, (timeout, credential_env))
+    done = _ask(here, url, request, (timeout, reference(credential_env, credential)))
     _show(here, done)
     if done.error is None and not done.complete:
         output.note("The stream ended early, without a finish reason: the answer may be incomplete.")
@@ -51,17 +52,15 @@ def _ask(here: Session, url: str, request: ChatRequest, limits: tuple[float | No
     from llmbench_mcp.domain.chat import Completion
     from llmbench_mcp.domain.errors import BenchError
 
-    timeout, variable = limits
+    timeout, key = limits
 
     async def work(app: App) -> Completion:
         from llmbench_mcp.cli.probe_target import known_or_address, only_model
 
         await known_or_address(app, url)
         if not request.model:
-            return await app.endpoints.probe(
-                url, replace(request, model=await only_model(app, url, reference(variable))), reference(variable)
-            )
-        return await app.endpoints.probe(url, request, reference(variable))
+            return await app.endpoints.probe(url, replace(request, model=await only_model(app, url, key)), key)
+        return await app.endpoints.probe(url, request, key)
 
     try:
         settings = here.settings()

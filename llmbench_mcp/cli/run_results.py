@@ -10,12 +10,14 @@ import typer
 from llmbench_mcp.cli import figures, output
 from llmbench_mcp.cli.grid import Column
 from llmbench_mcp.cli.session import MOST, Session, session
+from llmbench_mcp.cli.speed_table import speed_tables
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from llmbench_mcp.app import App
     from llmbench_mcp.domain.attempt import AttemptRecord
+    from llmbench_mcp.services.speeds import SpeedRow
 
 _FACTS = (Column("Fact"), Column("Value", wraps=True))
 
@@ -41,13 +43,14 @@ def results(  # noqa: PLR0913 - a command has one parameter per option
         return
     wanted = AttemptFilter(model, suite, failure, only_failed)
 
-    async def work(app: App) -> tuple[list[AttemptRecord], int]:
-        return await app.runs.results(run_id, wanted, limit, offset)
+    async def work(app: App) -> tuple[list[AttemptRecord], int, list[SpeedRow]]:
+        return *await app.runs.results(run_id, wanted, limit, offset), await app.speeds.of_run(run_id)
 
-    found, total = here.use(work)
+    found, total, speed = here.use(work)
     document = {"run": run_id, "total": total, "attempts": [shapes.attempt(record) for record in found]}
     remark = tables.sentence(f"{len(found)} of {total} shown. One with its answer: run results {run_id} --attempt N")
-    here.show(document, lambda: [*([tables.attempts(found)] if found else []), remark])
+    document |= {"speed": speed} if speed else {}
+    here.show(document, lambda: [*([tables.attempts(found)] if found else []), *speed_tables(speed), remark])
 
 
 def _show_one(here: Session, run_id: str, number: int) -> None:

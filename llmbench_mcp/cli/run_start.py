@@ -13,6 +13,7 @@ from llmbench_mcp.cli.run_view import is_clean, render_run
 from llmbench_mcp.cli.session import Session, session
 from llmbench_mcp.domain.chat import Sampling
 from llmbench_mcp.domain.run import RunRequest, run_limits
+from llmbench_mcp.domain.variants import drawn_name
 
 if TYPE_CHECKING:
     from llmbench_mcp.app import App
@@ -22,7 +23,7 @@ Model = Annotated[list[str], typer.Option("--model", help="Name, id or name@endp
 Select = Annotated[
     str | None, typer.Option(help="Instead of --model: all, new, active or unstable_failed.", metavar="WHICH")
 ]
-SuiteName = Annotated[list[str], typer.Option("--suite", help="May be repeated; see suites.")]
+SuiteName = Annotated[list[str], typer.Option("--suite", help="May be repeated; see suites. NAME@SEED draws it anew.")]
 Parameter = Annotated[
     list[str],
     typer.Option("--param", metavar="NAME=V1,V2", help="Run every combination, e.g. --param temperature=0,0.7"),
@@ -57,6 +58,9 @@ def start(  # noqa: PLR0913 - a command has one parameter per option
     priority: Annotated[int, typer.Option(help="-100 to 100; higher runs earlier.")] = 0,
     key: Annotated[str | None, typer.Option(help="Idempotency key: the same key gives the same run.")] = None,
     keep_loaded: Annotated[bool, typer.Option("--keep-loaded", help="Do not unload the model at the end.")] = False,
+    draw_seed: Annotated[
+        int | None, typer.Option(help="Draw the suites' generated tasks anew, as --suite NAME@SEED does.", min=1)
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, do nothing.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Show progress until the end; Ctrl-C leaves it on.")] = False,
 ) -> int:
@@ -65,7 +69,16 @@ def start(  # noqa: PLR0913 - a command has one parameter per option
     limits = run_limits({"tokens": limit_tokens, "seconds": limit_seconds, "attempts": limit_attempts})
     more = (matrix_of(param, context), limits, tasks_in(tasks))
     request = RunRequest(
-        tuple(model), tuple(suite), endpoint, repeats, sampling, priority, key, keep_loaded, *more, select
+        tuple(model),
+        tuple(drawn_name(name, draw_seed) for name in suite),
+        endpoint,
+        repeats,
+        sampling,
+        priority,
+        key,
+        keep_loaded,
+        *more,
+        select,
     )
     here = session(context)
     if dry_run:

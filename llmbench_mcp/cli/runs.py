@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,8 +15,10 @@ from llmbench_mcp.cli.session import MOST, session
 from llmbench_mcp.cli.usage import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from llmbench_mcp.app import App
-    from llmbench_mcp.domain.run import Run, RunEvent
+    from llmbench_mcp.domain.run import ListedRun, Run, RunEvent
 
 _WAIT = "Wait for its end, or only up to so many seconds."
 _MOST_EVENTS = 1000
@@ -92,34 +94,51 @@ def retry(
         raise UsageError("--failed and --regrade exclude each other.", context)
     here = session(context)
 
-    async def work(app: App) -> tuple[Run, int]:
+    async def work(app: App) -> tuple[Run, int, dict[str, float]]:
+        limits = await app.runs.limits(run_id)
         run, count = await app.runs.retry(run_id, "failed" if failed else "regrade" if regrade else "errors")
         if not wait:
-            return run, count
+            return run, count, limits
         with progress() as display:
-            return await follow(app.runs, run_id, display), count
+            return await follow(app.runs, run_id, display), count, limits
 
-    found, count = here.use(work)
-    here.show({"run": shapes.run(found), "attempts": count}, lambda: render_run(found))
+    found, count, limits = here.use(work)
+    document = {"run": shapes.run(found), "attempts": count, "limits_lifted": limits}
+    here.show(document, lambda: [*_lifted(limits), *render_run(found)])
     return exit_codes.RUN_NOT_CLEAN if wait and not is_clean(found) else exit_codes.OK
 
 
-def list_runs(
+def _lifted(limits: Mapping[str, float]) -> Iterator[RenderableType]:
+    from llmbench_mcp.cli.tables import sentence
+
+    if limits:
+        told = ", ".join(f"{value:g} {name}" for name, value in limits.items())
+        yield sentence(f"The run's limits ({told}) do not hold for what is done again.")
+
+
+def list_runs(  # noqa: PLR0913 - a command has one parameter per option
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many to show.")] = 20,
     offset: Annotated[int, typer.Option(min=0, max=MOST, help="How many of the newest to skip.")] = 0,
+    state: Annotated[str | None, typer.Option(help="Only in this state, e.g. completed; open: not over.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only with this model, by name or id.")] = None,
+    suite: Annotated[str | None, typer.Option(help="Only with this suite.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only with this in its id, names or reason.")] = None,
 ) -> None:
     """List the runs, newest first."""
     from llmbench_mcp.cli import shapes, tables
+    from llmbench_mcp.domain.run import RunFilter
 
     here = session(context)
+    wanted = RunFilter(state, model, suite, text)
 
-    async def work(app: App) -> tuple[list[Run], int]:
-        return await app.runs.page(limit, offset)
+    async def work(app: App) -> tuple[list[ListedRun], int]:
+        return await app.runs.listed(wanted, limit, offset)
 
     found, total = here.use(work)
-    document = {"runs": [shapes.run(run) for run in found], "total": total}
-    empty = tables.sentence("There are no runs." if not total else f"There are {total} runs; see --offset.")
+    document = {"runs": [shapes.listed_run(listed) for listed in found], "total": total}
+    none = "There are no runs." if wanted == RunFilter() else "No run matches."
+    empty = tables.sentence(none if not total else f"There are {total} runs; see --offset.")
     here.show(document, lambda: [tables.runs(found) if found else empty])
 
 

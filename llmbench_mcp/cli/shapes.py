@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from llmbench_mcp.domain.endpoint import Endpoint
     from llmbench_mcp.domain.leaderboard import Entry
     from llmbench_mcp.domain.model import Model
-    from llmbench_mcp.domain.run import Run
+    from llmbench_mcp.domain.run import ListedRun, Run
     from llmbench_mcp.services.devices import DeviceView
     from llmbench_mcp.services.endpoints import EndpointView
     from llmbench_mcp.services.health import ProbeReport
@@ -45,7 +45,7 @@ def endpoint(found: Endpoint) -> dict[str, Any]:
 def endpoint_view(view: EndpointView) -> dict[str, Any]:
     """An endpoint with what a look at it found; ``residents`` null when unknown."""
     residents = None if view.residents is None else [asdict(resident) for resident in view.residents]
-    return endpoint(view.endpoint) | {"residents": residents, "error": view.error}
+    return endpoint(view.endpoint) | {"credential_state": view.credential, "residents": residents, "error": view.error}
 
 
 def model(found: Model) -> dict[str, Any]:
@@ -88,7 +88,9 @@ def _usage(usage: Usage) -> dict[str, int | None]:
 
 def suite(view: SuiteView) -> dict[str, Any]:
     """A suite and what its tasks ask; never how they are graded."""
-    head = {name: getattr(view.suite, name) for name in ("name", "title", "description", "version")}
+    head = {name: getattr(view.suite, name) for name in ("name", "title", "description", "version", "licence")}
+    if not view.tasks:
+        return head | {"imported_tasks": len(view.suite.items)}
     return head | {
         "tasks": [
             {
@@ -107,6 +109,11 @@ def suite(view: SuiteView) -> dict[str, Any]:
 def run(found: Run) -> dict[str, Any]:
     """A run with its jobs and totals."""
     return asdict(found) | {"is_over": found.is_over}
+
+
+def listed_run(listed: ListedRun) -> dict[str, Any]:
+    """A run as it stands in a list, with the models and suites it is about."""
+    return run(listed.run) | {"models": listed.models, "suites": listed.suites}
 
 
 def attempt(record: AttemptRecord, with_text: bool = False) -> dict[str, Any]:

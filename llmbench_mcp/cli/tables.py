@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from llmbench_mcp.cli import figures
 from llmbench_mcp.cli.grid import CELL, Column, Grid, Paragraph
+from llmbench_mcp.domain.chat import Sampling
 from llmbench_mcp.domain.text import one_line
 
 if TYPE_CHECKING:
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
     from llmbench_mcp.domain.attempt import AttemptRecord
     from llmbench_mcp.domain.leaderboard import Entry
     from llmbench_mcp.domain.model import DiscoveryReport, Model
-    from llmbench_mcp.domain.run import Job, Run
+    from llmbench_mcp.domain.run import Job, ListedRun
     from llmbench_mcp.services.endpoints import EndpointView
     from llmbench_mcp.services.suites import SuiteView
+
+
+_FEW = 3
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], title: str = "") -> Grid:
@@ -58,6 +62,8 @@ def endpoints(views: Sequence[EndpointView]) -> Grid:
         Column("Address"),
         Column("Device", drop=1),
         Column("State", wraps=True),
+        Column("At once", right=True, drop=4),
+        Column("May unload", drop=5),
         Column("Loaded now", wraps=True, drop=2),
         Column("Error", note=True),
     )
@@ -76,6 +82,8 @@ def _endpoint_row(view: EndpointView) -> tuple[str, ...]:
         found.url,
         found.device,
         states.get(found.state, "not looked at"),
+        str(found.concurrency),
+        "anything" if found.evict == "any" else "its own",
         loaded,
         error,
     )
@@ -139,7 +147,7 @@ def _guess(model: Model, field: str, cell: str) -> str:
 
 def suites(views: Sequence[SuiteView]) -> Grid:
     """Suites, one a row."""
-    rows = [(v.suite.name, str(v.suite.version), str(len(v.tasks)), v.suite.description) for v in views]
+    rows = [(v.suite.name, str(v.suite.version), str(len(v.suite.items)), v.suite.description) for v in views]
     columns = (
         Column("Suite"),
         Column("Version", right=True, drop=1),
@@ -162,23 +170,32 @@ def suite_tasks(view: SuiteView) -> Grid:
     return slim(title, columns, rows, ["Weight"])
 
 
-def runs(found: Sequence[Run]) -> Grid:
+def runs(found: Sequence[ListedRun]) -> Grid:
     """Runs, newest first."""
     columns = (
         Column("Run"),
         Column("State"),
+        Column("Models", wraps=True, drop=2),
+        Column("Suites", wraps=True, drop=1),
         Column("Done", right=True),
         Column("Passed", right=True),
         Column("Errors", right=True),
-        Column("Created (UTC)", drop=1),
+        Column("Created (UTC)", drop=3),
         Column("Reason", note=True),
     )
-    return slim("", columns, [_run_row(run) for run in found], ["Reason"])
+    return slim("", columns, [_run_row(listed) for listed in found], ["Reason"])
 
 
-def _run_row(run: Run) -> tuple[str, ...]:
-    made = run.created_at[:16].replace("T", " ")
-    return (run.id, run.state, f"{run.done}/{run.planned}", str(run.passed), str(run.errors), made, run.reason or "")
+def _run_row(listed: ListedRun) -> tuple[str, ...]:
+    run, made = listed.run, listed.run.created_at[:16].replace("T", " ")
+    counts = (f"{run.done}/{run.planned}", str(run.passed), str(run.errors))
+    return (run.id, run.state, _some(listed.models), _some(listed.suites), *counts, made, run.reason or "")
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few, and how many more."""
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    return ", ".join(one_line(name, 60) for name in names[:_FEW]) + more
 
 
 def jobs(found: Sequence[Job], told: str | None = None) -> Grid:
@@ -217,23 +234,27 @@ def attempts(found: Sequence[AttemptRecord], title: str = "") -> Grid:
         Column("No", right=True),
         Column("Model"),
         Column("Task"),
+        Column("Parameters", wraps=True),
         Column("Result"),
         Column("Score", right=True, drop=3),
         Column("Why", note=True),
         Column("Tokens", right=True, drop=1),
         Column("Time", right=True, drop=2),
     )
-    return slim(title, columns, [_attempt_row(record) for record in found], ["Model"])
+    return slim(title, columns, [_attempt_row(record) for record in found], ["Model", "Parameters"])
 
 
 def _attempt_row(record: AttemptRecord) -> tuple[str, ...]:
     facts = record.facts
     score = facts.get("score")
     task = record.task_id if record.repeat == 1 else f"{record.task_id} #{record.repeat}"
+    if "try" in facts:
+        task += f" (try {facts['try']})" if facts.get("counted", True) else f" (try {facts['try']}, in no score)"
     return (
         str(record.number),
         record.model,
         task,
+        facts.get("parameters", ""),
         result_word(record),
         figures.number(score),
         "" if facts.get("passed") else why(record),
@@ -261,6 +282,7 @@ def leaderboard(entries: Sequence[Entry], title: str) -> Grid:
         Column("Rank"),
         Column("Model"),
         Column("Endpoint", wraps=True, drop=5),
+        Column("Parameters", wraps=True),
         Column("Score", right=True),
         Column("Passed", right=True, drop=3),
         Column("95 % interval", drop=4),
@@ -268,7 +290,7 @@ def leaderboard(entries: Sequence[Entry], title: str) -> Grid:
         Column("TTFT", right=True, drop=1),
         Column("Remarks", note=True),
     )
-    return slim(title, columns, [_entry_row(ranked) for ranked in entries], ["Endpoint", "Remarks"])
+    return slim(title, columns, [_entry_row(ranked) for ranked in entries], ["Endpoint", "Parameters", "Remarks"])
 
 
 def _entry_row(ranked: Entry) -> tuple[str, ...]:
@@ -280,6 +302,7 @@ def _entry_row(ranked: Entry) -> tuple[str, ...]:
         figures.rank(ranked.rank_low, ranked.rank_high),
         ranked.row.model,
         f"{ranked.row.endpoint} ({ranked.row.device})",
+        Sampling(**ranked.row.manifest["sampling"]).told() if "sampling" in ranked.row.manifest else "",
         figures.percent(ranked.score),
         figures.percent(ranked.pass_rate),
         figures.interval(ranked.interval),

@@ -10,6 +10,7 @@ from llmbench_mcp.domain.errors import AuthError, InputError
 
 MIN_LENGTH = 8
 """Shorter keys are refused: they would turn ordinary words into placeholders when redacted."""
+MAX_LENGTH = 4096
 _MIN_DIFFERENT = 4
 _REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]{0,127})")
 _FOR_AGENTS = re.compile(r"LLMBENCH_KEY_[A-Z0-9_]{1,100}")
@@ -78,10 +79,16 @@ def resolve(ref: str | None, environment: Mapping[str, str] = os.environ) -> Sec
         return None
     name = check_reference(ref, by_agent=False)
     value = environment.get(name, "").strip()
-    problem = _problem(value)
+    problem = problem_of(value)
     if problem:
         raise AuthError(f"The environment variable {name} {problem}.", "Set it where this program starts.")
     return Secret(value)
+
+
+def is_usable(ref: str, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether ``ref`` names a variable that holds a key."""
+    found = _REFERENCE.fullmatch(ref)
+    return found is not None and problem_of(environment.get(found[1], "").strip()) is None
 
 
 def all_keys(environment: Mapping[str, str] = os.environ) -> list[Secret]:
@@ -90,13 +97,16 @@ def all_keys(environment: Mapping[str, str] = os.environ) -> list[Secret]:
     return [Secret(value) for value in values if value and not _is_common(value)]
 
 
-def _problem(value: str) -> str | None:
+def problem_of(value: str) -> str | None:
+    """Why ``value`` is no key, as the end of a sentence that does not repeat it; None when it may be one."""
     if not value:
         return "is not set"
     if len(value) < MIN_LENGTH:
         return f"holds fewer than {MIN_LENGTH} characters, which is no key"
     if _is_common(value):
         return "holds a word or number that ordinary text has, which is no key"
+    if len(value) > MAX_LENGTH:
+        return f"holds more than {MAX_LENGTH} characters, which is no key"
     return None if _PRINTABLE.fullmatch(value) else "holds characters that no key has"
 
 

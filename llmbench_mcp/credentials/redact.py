@@ -6,7 +6,8 @@ import base64
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import cached_property
 from typing import Protocol, TypeVar
 from urllib.parse import quote, quote_plus
 
@@ -15,6 +16,8 @@ _MIN_LENGTH = 8
 _HEADER = re.compile(r"(?i)\b(bearer|basic)(\s{1,5}|%20|\+)(?=[^\s\"'<>,;]{0,300}\d)[A-Za-z0-9._~+/=%-]{8,2000}")
 _KEY_NAME = r"api[-_]?key|x-api-key|access[-_]?token|auth[-_]?token|token|secret|password|signature|sig|key"
 _QUERY = re.compile(rf"(?i)([?&;](?:{_KEY_NAME})=)[^&;#\s\"'<>]+")
+_ESCAPE = re.compile(r"(?:%|\\u00)([0-9a-f]{2})")
+_MOST_ESCAPES = 4
 _FIELD = re.compile(
     r"(?i)(\b(?:x-api-key|api-key|authorization)\"?\s{0,5}[:=]\s{0,5}\"?)(?!bearer\b|basic\b)[^\s\"',;]{8,}"
 )
@@ -35,21 +38,17 @@ class Redactor:
     """Replaces known secrets in every form they travel in, and what looks like a key by its place."""
 
     def __init__(self, secrets: Iterable[Revealable] = ()) -> None:
-        self._values: set[str] = set()
-        self._patterns: dict[str, int] = {}
-        self._known: re.Pattern[str] | None = None
+        self._known: dict[str, _Key] = {}
         for secret in secrets:
             self.add(secret)
 
     def add(self, secret: Revealable) -> None:
         """Know one more; secrets under 8 characters are not known, or common words would vanish."""
         value = secret.reveal()
-        if len(value) < _MIN_LENGTH or value in self._values:
+        if len(value) < _MIN_LENGTH or value in self._known:
             return
-        self._values.add(value)
-        self._patterns |= {re.escape(form): len(form) for form in forms_of(value)} | {_spelled(value): len(value)}
-        longest_first = sorted(self._patterns, key=lambda pattern: self._patterns[pattern], reverse=True)
-        self._known = re.compile("|".join(longest_first), re.I)
+        longer_first = sorted([*self._known.values(), _Key(value)], key=lambda key: len(key.value), reverse=True)
+        self._known = {key.value: key for key in longer_first}  # a new one: others may be reading in their threads
 
     def remembering(self, resolve: Callable[[str], S]) -> Callable[[str], S]:
         """``resolve``, but every secret it gives is known from then on."""
@@ -64,7 +63,12 @@ class Redactor:
 
     def redact_known(self, text: str) -> str:
         """``text`` without the known secrets and otherwise unchanged: right for what models answer."""
-        return text if self._known is None else self._known.sub(PLACEHOLDER, text)
+        if self._known:
+            variants = _variants(text)
+            for key in self._known.values():
+                if key.is_in(variants):
+                    text = key.pattern.sub(PLACEHOLDER, text)
+        return text
 
     def redact(self, text: str) -> str:
         """``text`` without known secrets and without what looks like one: right for logs and messages."""
@@ -86,9 +90,43 @@ class RedactingFormatter(logging.Formatter):
         return self._redactor.redact(super().format(record))
 
 
+class _Key:
+    """One secret and how it is found: a quick look first, since most texts hold none."""
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+        self._forms = forms_of(value)
+        self._sought = {form.casefold() for form in self._forms} | set(_variants(value))
+
+    def is_in(self, variants: Collection[str]) -> bool:
+        """Whether a text may hold the secret, by the text's ``_variants``."""
+        return any(form in variant for variant in variants for form in self._sought)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Every form of it, the longest first, but before all with escapes, which the plain form would cut short."""
+        forms = sorted(self._forms, key=len, reverse=True)
+        return re.compile("|".join([_spelled(self.value), *map(re.escape, forms)]), re.I)
+
+
+def _variants(text: str) -> list[str]:
+    """``text`` without case, as it is and with its escapes undone once, twice, and so on."""
+    found = [text.casefold()]
+    for _ in range(_MOST_ESCAPES):
+        undone = _ESCAPE.sub(_unescaped, found[-1])
+        if undone == found[-1]:
+            break
+        found.append(undone)
+    return found
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16)).casefold()
+
+
 def _spelled(value: str) -> str:
     """A pattern of the key, any of its characters perhaps written as ``%2d``, ``%252d`` or ``\\u002d``."""
-    return "".join(rf"(?:{re.escape(char)}|(?:%(?:25){{0,3}}|\\u00){ord(char):02x})" for char in value)
+    return "".join(rf"(?:(?:%(?:25){{0,3}}|\\u00){ord(char):02x}|{re.escape(char)})" for char in value)
 
 
 def forms_of(value: str) -> set[str]:

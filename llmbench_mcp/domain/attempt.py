@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from llmbench_mcp.domain.chat import Completion
+from llmbench_mcp.domain.errors import NotFoundError
 from llmbench_mcp.domain.hardware import Energy
+from llmbench_mcp.domain.text import nearest, one_line
 
 AttemptState = Literal["pending", "generating", "grading", "done", "error", "cancelled", "regrade"]
 
@@ -54,6 +56,16 @@ UNSCORED_FAILURES = frozenset(
         "cancelled",
     }
 )
+
+
+def check_failure(word: str) -> None:
+    """Raise NotFoundError, with the nearest, for a word that no failure has."""
+    known = LOGIC_FAILURES | NON_LOGIC_FAILURES | UNSCORED_FAILURES
+    if word not in known:
+        close = nearest(word, known)
+        raise NotFoundError(
+            f"There is no failure word called '{one_line(word, 80)}'.", f"Nearest: {', '.join(close)}.", close
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ class Standing:
     """What a result was made with, or would be made with now; None is unknown.
 
     ``tasks``: content hash by task id. ``graders``: by task id, (validator, version); of stored results only the
-    version is known.
+    version is known. ``attempts``: by task id, how often it was asked, or would be.
     """
 
     digest: str | None = None
@@ -23,6 +23,7 @@ class Standing:
     suite_version: int | None = None
     tasks: Mapping[str, str] = field(default_factory=dict)
     graders: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    attempts: Mapping[str, int] = field(default_factory=dict)
 
 
 def changes(last: Standing | None, now: Standing) -> tuple[str, ...]:
@@ -50,7 +51,9 @@ def _short(digest: str | None) -> str:
 def _of_tasks(last: Standing, now: Standing) -> Iterable[str]:
     new = [task for task in now.tasks if task not in last.tasks]
     other = [task for task in now.tasks if last.tasks.get(task, now.tasks[task]) != now.tasks[task]]
-    for tasks, told in ((new, "not asked yet"), (other, "changed")):
+    same = [task for task in now.tasks if last.tasks.get(task) == now.tasks[task]]
+    fewer = [task for task in same if last.attempts.get(task, 0) < now.attempts.get(task, 0)]
+    for tasks, told in ((new, "not asked yet"), (other, "changed"), (fewer, "asked less often than wanted")):
         if tasks:
             yield f"{len(tasks)} task{'s' if len(tasks) > 1 else ''} {told}: {_listed(tasks)}"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from llmbench_mcp.domain.paired import sign_flip_p
-from llmbench_mcp.domain.repeats import mean_over_tasks
+from llmbench_mcp.domain.repeats import intervals_over_tasks, mean_over_tasks
 from llmbench_mcp.domain.statistics import clustered_interval
 
 RankBy = Literal["score", "pass_rate", "speed", "efficiency"]
@@ -87,8 +87,8 @@ class Entry:
     """A ranked row. ``rank_low..rank_high`` is the range the evidence leaves open; None when not ranked.
 
     ``interval``: 95 %, of ``pass_rate``. ``repeats``: the fewest graded attempts at any graded task; where that is 2 or
-    more, ``pass_at_k`` and ``pass_hat_k`` tell how often any or all of so many attempts pass. ``left_out``: graded
-    attempts without a failure of logic that ``exclude_non_logic`` took away.
+    more, ``pass_at_k`` and ``pass_hat_k`` tell how often any or all of so many attempts pass; ``k_intervals`` are
+    their 95 % intervals. ``left_out``: graded attempts without a failure of logic that ``exclude_non_logic`` took away.
     """
 
     row: Row
@@ -110,6 +110,7 @@ class Entry:
     repeats: int = 0
     pass_at_k: float | None = None
     pass_hat_k: float | None = None
+    k_intervals: tuple[tuple[float, float], tuple[float, float]] | None = None
     left_out: int = 0
 
     @property
@@ -161,8 +162,10 @@ def _with_repeats(entry: Entry, graded: Sequence[TaskResult]) -> Entry:
     k = min((task.graded for task in graded), default=0)
     if k < 2:
         return replace(entry, repeats=k)
-    any_right, all_right = mean_over_tasks([(task.graded, task.passed) for task in graded], k)
-    return replace(entry, repeats=k, pass_at_k=any_right, pass_hat_k=all_right)
+    tasks = [(task.graded, task.passed) for task in graded]
+    any_right, all_right = mean_over_tasks(tasks, k)
+    intervals = intervals_over_tasks(tasks, k)
+    return replace(entry, repeats=k, pass_at_k=any_right, pass_hat_k=all_right, k_intervals=intervals)
 
 
 def _why_unranked(entry: Entry, rank_by: RankBy) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from llmbench_mcp.domain.chat import ChatRequest, Completion
+from llmbench_mcp.domain.credential import Asked, PageState, Place
 from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel, Resident, ServerInfo
 from llmbench_mcp.domain.hardware import Device, Energy
 
@@ -154,6 +155,58 @@ class CountsSleep(Protocol):
 
     def since_boot(self) -> float:
         """Seconds that went by since boot, asleep or awake."""
+        ...
+
+
+class KeyStore(Protocol):
+    """Keeps the keys that persons enter, and shows none of them."""
+
+    async def where(self) -> str:
+        """Where the next key entered will lie, for showing."""
+        ...
+
+    async def take(self, name: str, key: str) -> tuple[Place, str]:
+        """Keep what was entered under a name; returns its place and the slot it is found by there.
+
+        Raises InputError when it is no key, SetupError or StorageError when it cannot be kept.
+        """
+        ...
+
+    async def trouble(self, place: Place, slot: str) -> str | None:
+        """Why the key there cannot be read; None when it can."""
+        ...
+
+    async def delete(self, place: Place, slot: str) -> None:
+        """Take a key away, if it is there. Raises SetupError or StorageError."""
+        ...
+
+    def is_set(self, reference: str) -> bool:
+        """Whether an environment variable named so holds a key."""
+        ...
+
+
+class EntryPage(Protocol):
+    """A page at which a person may enter one key, once."""
+
+    asked: Asked
+    state: PageState
+    url: str
+    id: str
+
+    async def over(self, wait_s: float) -> bool:
+        """Whether it is over, at the latest ``wait_s`` seconds from now."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close it."""
+        ...
+
+
+class PageOpener(Protocol):
+    """Opens a page; ``store`` gets what was entered and raises InputError for what is no key."""
+
+    async def __call__(self, asked: Asked, store: Callable[[str], Awaitable[None]]) -> EntryPage:
+        """Raises StorageError when no page can be opened."""
         ...
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from llmbench_mcp.domain.statistics import clustered_interval
+
 
 def pass_at_k(attempts: int, passed: int, k: int) -> float:
     """Unbiased chance that at least one of k attempts passes (Chen et al. 2021, arXiv:2107.03374, eq. 1).
@@ -24,3 +26,10 @@ def mean_over_tasks(tasks: Sequence[tuple[int, int]], k: int) -> tuple[float, fl
     any_right = math.fsum(pass_at_k(attempts, passed, k) for attempts, passed in tasks)
     all_right = math.fsum(pass_hat_k(attempts, passed, k) for attempts, passed in tasks)
     return any_right / len(tasks), all_right / len(tasks)
+
+
+def intervals_over_tasks(tasks: Sequence[tuple[int, int]], k: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """95 % intervals of both means: each task gives one value, so it counts once, however often it was attempted."""
+    once = [1] * len(tasks)
+    any_right = clustered_interval([pass_at_k(attempts, passed, k) for attempts, passed in tasks], once)
+    return any_right, clustered_interval([pass_hat_k(attempts, passed, k) for attempts, passed in tasks], once)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
@@ -90,6 +90,21 @@ class PlannedJob:
     manifest: Mapping[str, Any]
     tasks: tuple[Task, ...]
 
+    def asks(self, repeats: int) -> Iterator[tuple[Task, int]]:
+        """Which task is asked when, with the number of its repeat from 1.
+
+        Repeats go round by round; a task that measures speed is asked as often as it says, in a row.
+        """
+        for repeat in range(1, repeats + 1):
+            yield from ((task, repeat) for task in self.tasks if task.load is None)
+        for task in self.tasks:
+            if task.load is not None:
+                yield from ((task, repeat) for repeat in range(1, repeats * task.load.requests + 1))
+
+    def planned(self, repeats: int) -> int:
+        """How many attempts that makes."""
+        return repeats * sum(task.load.requests if task.load else 1 for task in self.tasks)
+
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
@@ -102,7 +117,7 @@ class RunPlan:
     @property
     def planned(self) -> int:
         """How many attempts the plan holds."""
-        return self.request.repeats * sum(len(job.tasks) for job in self.jobs)
+        return sum(job.planned(self.request.repeats) for job in self.jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +208,25 @@ class Run:
     def is_over(self) -> bool:
         """Whether nothing more will happen by itself."""
         return self.state in ("completed", "cancelled", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs to list; None means any. ``state``: one of the states, or ``open``: not over. ``model``: name or id.
+
+    ``text``: part of the run's id, its reason, or the name of a model, endpoint or suite in it, in any case.
+    """
+
+    state: str | None = None
+    model: str | None = None
+    suite: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run without its jobs, and the models and suites that it is about, as planned."""
+
+    run: Run
+    models: tuple[str, ...]
+    suites: tuple[str, ...]

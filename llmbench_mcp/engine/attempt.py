@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 
+import anyio
+
 from llmbench_mcp.domain.attempt import AttemptOutcome, Grade, PlannedAttempt, Where
 from llmbench_mcp.domain.chat import ChatRequest, Completion, Watch
 from llmbench_mcp.domain.errors import EndpointError, InputError, PromptTooLong, ServerFault, ValidatorFault
@@ -47,11 +49,12 @@ class Asked:
     energy: Energy = Energy()
 
 
-def chat_request(task: Task, job: Job) -> ChatRequest:
-    """The request for a task of a job."""
+def chat_request(task: Task, job: Job, mark: str = "") -> ChatRequest:
+    """The request for a task of a job; where speed is measured it begins with ``mark``, which no other begins with."""
     sampling = replace(job.sampling, max_tokens=job.budget.tokens(job.sampling.max_tokens, task.max_tokens))
     tools = tuple(task.validation.get("tools") or ())
-    return ChatRequest(job.served_name, task.prompt, task.system, sampling, tools)
+    prompt = f"[{mark}]\n{task.prompt}" if task.load else task.prompt
+    return ChatRequest(job.served_name, prompt, task.system, sampling, tools)
 
 
 class Asker:
@@ -80,6 +83,11 @@ class Asker:
                 return Asked(attempt, task, completion, error, retries, window.energy)
             await self._clock.sleep(wait)
             retries += 1
+
+    async def warm_up(self, request: ChatRequest, room: anyio.CapacityLimiter) -> None:
+        """Ask once for nothing, when there is room."""
+        async with room:
+            await self._once(request)
 
     async def _once(self, request: ChatRequest) -> tuple[Completion | None, EndpointError | None]:
         try:

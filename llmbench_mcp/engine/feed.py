@@ -10,6 +10,7 @@ import anyio
 from llmbench_mcp.domain.attempt import PlannedAttempt
 from llmbench_mcp.domain.run import Job
 from llmbench_mcp.domain.task import Task
+from llmbench_mcp.engine.pace import Pace
 from llmbench_mcp.store.work import WorkStore
 
 _AHEAD = 32
@@ -23,31 +24,43 @@ class Feed:
 
     Args:
         check_room: raises StorageError when an answer could not be stored.
+        pace: says when the next one may begin.
         limited: whether the run has limits.
+
+    ``at_limit`` says whether it stopped for one of those.
     """
 
-    def __init__(self, work: WorkStore, job: Job, check_room: Callable[[], Awaitable[None]], *, limited: bool) -> None:
+    def __init__(
+        self, work: WorkStore, job: Job, check_room: Callable[[], Awaitable[None]], pace: Pace, *, limited: bool
+    ) -> None:
         self._work = work
         self._job = job
         self._check_room = check_room
+        self._pace = pace
         self.limited = limited
+        self.at_limit = False
         self._lock = anyio.Lock()
         self._ahead: deque[PlannedAttempt] = deque()
         self._unclaimed: set[str] = set()
         self._tasks: dict[str, Task] = {}
 
     async def next(self) -> tuple[PlannedAttempt, Task] | None:
-        """The next attempt; None when there is none, or the run has reached a limit. Raises StorageError, LeaseLost."""
+        """The next attempt, when it may begin; None when there is none, or the run has reached a limit.
+
+        Raises StorageError, LeaseLost.
+        """
         async with self._lock:
-            await self._check_room()
-            if self.limited and await self._work.stop_at_limit(self._job.run_id):
-                return None
             if not self._ahead:
                 await self._read()
             if not self._ahead:
                 return None
+            task = await self._task(self._ahead[0].task_hash)
+            await self._pace.admit(task)
+            await self._check_room()
+            if self.limited and await self._work.stop_at_limit(self._job.run_id):
+                self.at_limit = True
+                return None
             attempt = self._ahead.popleft()
-            task = await self._task(attempt.task_hash)
             self._unclaimed.add(attempt.id)
             if self.limited:
                 await self.claim(attempt)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import anyio
+from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from llmbench_mcp.config import Settings
@@ -28,6 +29,7 @@ from llmbench_mcp.domain.errors import (
     StorageError,
     UnreachableError,
 )
+from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.model import ModelStatus
 from llmbench_mcp.domain.ports import Backend, Clock
 from llmbench_mcp.domain.run import Job, JobState
@@ -37,6 +39,7 @@ from llmbench_mcp.engine.attempt import Asked, Asker, Limits, chat_request, grad
 from llmbench_mcp.engine.energy import EnergyMeter
 from llmbench_mcp.engine.feed import Feed
 from llmbench_mcp.engine.loop_lag import LoopLag, client_bound
+from llmbench_mcp.engine.pace import Pace
 from llmbench_mcp.engine.pulse import Pulse
 from llmbench_mcp.engine.quiet import wait_until_quiet
 from llmbench_mcp.engine.residency import Place, Ready, Residency
@@ -189,38 +192,66 @@ class JobWorker:
 
     async def _all_attempts(self) -> None:
         work, job = self._tools.work, self._job
-        feed = Feed(work, job, self._tools.check_room, limited=await work.is_limited(job.run_id))
+        pace = Pace(self._endpoint.concurrency, self._warm_up)
+        feed = Feed(work, job, self._tools.check_room, pace, limited=await work.is_limited(job.run_id))
         send, receive = anyio.create_memory_object_stream[Asked](_GRADING_BEHIND)
         async with anyio.create_task_group() as group, receive:
             for _ in range(_GRADERS):
                 group.start_soon(self._grade_all, receive.clone(), feed.limited)
             async with send, anyio.create_task_group() as askers:
-                for _ in range(self._endpoint.concurrency):
-                    askers.start_soon(self._ask_all, send, feed)
+                await self._ask_all(askers, send, feed, pace)
 
-    async def _ask_all(self, send: MemoryObjectSendStream[Asked], feed: Feed) -> None:
-        settings = self._tools.settings
-        limits = Limits(settings.total_timeout_s, settings.stall_timeout_s, settings.loop_tokens)
-        asker = Asker(self._backend, self._tools.clock, limits, lambda: self._tools.meter.window(self._job.device))
-        while not self.draining and self._halt is None and self._no_room is None:
+    async def _ask_all(self, askers: TaskGroup, send: MemoryObjectSendStream[Asked], feed: Feed, pace: Pace) -> None:
+        """Start asking whatever may begin; what is given back while others are in flight is asked again."""
+        while not self._is_over():
             taken = await self._next(feed)
             if taken is None:
-                return
-            began = self._tools.pulse.now()
-            asked = await self._asked(asker, feed, *taken)
-            if self._tools.pulse.stood_still_since(began):
-                log.info("%s %s is asked again: this process stood still", asked.attempt.run_id, asked.attempt.task_id)
-                await self._tools.work.release(asked.attempt)
-            elif await self._usable(asked):
-                if feed.limited:
-                    await self._tools.work.grading(asked.attempt, _usage(asked))
-                await send.send(asked)
+                if feed.at_limit or pace.is_idle:
+                    return
+                await pace.change()
+            elif self._is_over():  # meanwhile
+                await self._tools.work.release(taken[0])
+            else:
+                pace.began()
+                askers.start_soon(self._ask_one, send, feed, pace, *taken)
 
-    async def _asked(self, asker: Asker, feed: Feed, attempt: PlannedAttempt, task: Task) -> Asked:
+    def _is_over(self) -> bool:
+        return self.draining or self._halt is not None or self._no_room is not None
+
+    async def _ask_one(
+        self, send: MemoryObjectSendStream[Asked], feed: Feed, pace: Pace, attempt: PlannedAttempt, task: Task
+    ) -> None:
+        began = self._tools.pulse.now()
+        asked = await self._asked(feed, attempt, task)
+        if self._tools.pulse.stood_still_since(began):
+            log.info("%s %s is asked again: this process stood still", asked.attempt.run_id, asked.attempt.task_id)
+            await self._tools.work.release(asked.attempt)
+        elif await self._usable(asked):
+            if feed.limited:
+                await self._tools.work.grading(asked.attempt, _usage(asked))
+            await send.send(asked)
+        pace.ended()
+
+    def _asker(self, task: Task) -> Asker:
+        """Where speed is measured every answer is as long as it was to be, also one that goes in circles."""
+        settings = self._tools.settings
+        limits = Limits(settings.total_timeout_s, settings.stall_timeout_s, 0 if task.load else settings.loop_tokens)
+        return Asker(self._backend, self._tools.clock, limits, lambda: self._tools.meter.window(self._job.device))
+
+    async def _warm_up(self, task: Task) -> None:
+        """Requests like those to be measured, of which nothing is kept; what fails will be seen when it counts."""
+        assert task.load is not None, "only what measures speed is warmed up"
+        room = anyio.CapacityLimiter(task.load.concurrency)
+        asker = self._asker(task)
+        async with anyio.create_task_group() as group:
+            for _ in range(task.load.warm_up):
+                group.start_soon(asker.warm_up, chat_request(task, self._job, new_id("warm")), room)
+
+    async def _asked(self, feed: Feed, attempt: PlannedAttempt, task: Task) -> Asked:
         """Ask; the claim is written meanwhile."""
         async with anyio.create_task_group() as group:
             group.start_soon(feed.claim, attempt)
-            asked = await asker.ask(attempt, task, chat_request(task, self._job))
+            asked = await self._asker(task).ask(attempt, task, chat_request(task, self._job, attempt.id))
         timing = asked.completion.timing if asked.completion else None
         if timing and timing.itl_s:
             self._gaps.append(statistics.median(timing.itl_s))

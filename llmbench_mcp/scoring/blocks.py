@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,24 @@ def reference_fault(task: Task, min_isolation: str) -> Fault | None:
         return None
     said = "; ".join(verdict.findings[:3]) or verdict.failure or "no reason given"
     return Fault(_REFERENCE, f"the reference solution scores {verdict.score:.2f} on its own tests: {said}")
+
+
+def answer_fault(task: Task, text: str, calls: Sequence[Mapping[str, Any]], min_isolation: str) -> str | None:
+    """Why an answer that should be right does not pass; None when it does. ``calls``: ``{name, arguments}`` each.
+
+    Raises ValidatorFault when the sandbox or the validator fails.
+    """
+    from llmbench_validators.registry import grade, require_isolation
+    from llmbench_validators.types import Completion, SandboxFault
+
+    require_isolation(min_isolation)
+    try:
+        verdict = grade(task.validation, Completion(text, tuple(calls), "stop", task.prompt))
+    except SandboxFault as error:
+        raise ValidatorFault(f"The sandbox failed: {error}", "See llmbench-mcp doctor.") from error
+    if verdict.passed:
+        return None
+    return f"the right answer does not pass: {'; '.join(verdict.findings[:3]) or verdict.failure or 'no reason given'}"
 
 
 def shown_secrets(task: Task) -> list[Fault]:

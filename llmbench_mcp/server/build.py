@@ -1,27 +1,43 @@
-"""The MCP server: the tools of the chosen toolsets behind one error handler."""
+"""The MCP server: tools of the chosen toolsets, resources, prompts and completions, behind one error handler each."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from difflib import get_close_matches
 from typing import Any
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+import anyio
+from mcp.server.extension import Extension
+from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
-from mcp.types import CallToolResult, InputRequiredResult
+from mcp.types import (
+    CallToolResult,
+    CompleteRequestParams,
+    GetPromptResult,
+    InputRequiredResult,
+    Prompt,
+    Resource,
+    ResourceTemplate,
+)
 from mcp.types import Tool as ListedTool
+from pydantic import AnyUrl
 
 from llmbench_mcp import __version__
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.errors import InputError
+from llmbench_mcp.server import prompts, resources
 from llmbench_mcp.server.arguments import check_sizes
+from llmbench_mcp.server.compat import answer_ping, declare_extensions
+from llmbench_mcp.server.completions import Completions
 from llmbench_mcp.server.errors import tool_error, unknown_arguments, unknown_tool
 from llmbench_mcp.server.holder import AppHolder
 from llmbench_mcp.server.lines import AnsweringStream, Outgoing
 from llmbench_mcp.server.schema import slim_input, slim_output
 from llmbench_mcp.server.spec import TOOLSETS, ToolSpec
+from llmbench_mcp.server.subscriptions import RunWatch
 from llmbench_mcp.server.tools import every_tool
 
 INSTRUCTIONS = """\
@@ -37,31 +53,73 @@ as instructions."""
 
 
 class BenchServer(MCPServer[AppHolder]):
-    """MCPServer with short schemas, unknown arguments refused, and errors an agent can act on."""
+    """MCPServer with short schemas, unknown arguments refused, and errors an agent can act on.
 
-    def __init__(self, holder: AppHolder) -> None:
+    What is registered beside the project's own tools, resources and prompts is served as the SDK does.
+    """
+
+    def __init__(self, holder: AppHolder, extensions: Sequence[Extension] = ()) -> None:
+        self.watch = watch = RunWatch(holder)
         super().__init__(
             "llmbench-mcp",
             title="LLM benchmark",
             version=__version__,
             instructions=INSTRUCTIONS,
-            lifespan=_lends(holder),
-            middleware=[answer_ping],
+            lifespan=_lends(holder, watch),
+            middleware=[answer_ping, watch.listen],
+            subscriptions=watch.bus,
+            extensions=extensions,
             log_level="WARNING",
         )
-        self._off = _add_tools(self, holder.settings)
+        watch.serve_handshake_era(self._lowlevel_server)  # the SDK (2.3) has no public way
+        self.middleware.append(declare_extensions(self._lowlevel_server.extensions))
+        self._on, self._off = _add_tools(self, holder.settings)
+        self._takes: dict[str, list[str]] = {}
+        self._resources = tuple(spec for spec in resources.EVERY_RESOURCE if spec.tool in self._on)
+        self._prompts = {spec.name: spec for spec in prompts.EVERY_PROMPT if self._on.issuperset(spec.tools)}
+        completions = Completions(holder, tuple(self._prompts.values()), self._resources)
+        self._lowlevel_server.add_request_handler("completion/complete", CompleteRequestParams, completions.answer)
 
     async def list_tools(self) -> list[ListedTool]:
-        """The tools with shortened schemas."""
-        return [
-            tool.model_copy(
-                update={
-                    "input_schema": slim_input(tool.input_schema),
-                    "output_schema": slim_output(tool.output_schema),
-                }
-            )
-            for tool in await super().list_tools()
-        ]
+        """The tools, the project's own with shortened schemas."""
+        return [_slim(tool) if tool.name in self._on else tool for tool in await super().list_tools()]
+
+    async def list_resources(self) -> list[Resource]:
+        """The resources that have one fixed address."""
+        own = [spec.listed() for spec in self._resources if not spec.is_template]
+        return [*own, *await super().list_resources()]
+
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """The resources whose addresses have variables."""
+        own = [spec.listed_template() for spec in self._resources if spec.is_template]
+        return [*own, *await super().list_resource_templates()]
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[AppHolder, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """What a resource holds. Raises ResourceError with text for the reader."""
+        if context is not None and str(uri).startswith(resources.SCHEME):
+            return await resources.read(self._resources, str(uri), context)
+        try:
+            return await super().read_resource(uri, context)
+        except ResourceNotFoundError as error:
+            foreign = not str(error).startswith("Unknown resource: ")
+            raise error if foreign else resources.unknown(self._resources, str(uri)) from None
+
+    async def list_prompts(self) -> list[Prompt]:
+        """The prompts whose tools are offered."""
+        return [*(spec.listed() for spec in self._prompts.values()), *await super().list_prompts()]
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[AppHolder, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """A prompt's text. Raises MCPError with text for the reader."""
+        if spec := self._prompts.get(name):
+            return await spec.get(arguments or {})
+        others = {prompt.name for prompt in await super().list_prompts()}
+        if name not in others:
+            raise prompts.unknown_prompt(name, [*self._prompts, *others])
+        return await super().get_prompt(name, arguments, context)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[AppHolder, Any] | None = None
@@ -85,10 +143,11 @@ class BenchServer(MCPServer[AppHolder]):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
     async def _arguments_of(self, name: str) -> Sequence[str]:
-        tools = {tool.name: tool for tool in await super().list_tools()}
-        if name not in tools:
-            raise unknown_tool(name, list(tools), self._off.get(name))
-        return list(tools[name].input_schema["properties"])
+        if name not in self._takes:  # listing all of them at every call costs as much as a small call
+            self._takes = {tool.name: list(tool.input_schema["properties"]) for tool in await super().list_tools()}
+        if name not in self._takes:
+            raise unknown_tool(name, list(self._takes), self._off.get(name))
+        return self._takes[name]
 
 
 def build_server(holder: AppHolder) -> BenchServer:
@@ -100,18 +159,29 @@ def build_server(holder: AppHolder) -> BenchServer:
     return BenchServer(holder)
 
 
-def _lends(holder: AppHolder) -> Any:
+def _lends(holder: AppHolder, watch: RunWatch) -> Any:
+    """The MCP lifespan: entered once on stdio and HTTP, on SSE by every connection; one of them watches the runs."""
+
     @asynccontextmanager
     async def lifespan(_: MCPServer[AppHolder]) -> AsyncIterator[AppHolder]:
-        yield holder
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch.run)
+            yield holder
+            group.cancel_scope.cancel()
 
     return lifespan
 
 
-def _add_tools(server: BenchServer, settings: Settings) -> dict[str, str]:
-    """Register what the settings allow; returns the reason by name for each tool left out."""
+def _slim(tool: ListedTool) -> ListedTool:
+    short = {"input_schema": slim_input(tool.input_schema), "output_schema": slim_output(tool.output_schema)}
+    return tool.model_copy(update=short)
+
+
+def _add_tools(server: BenchServer, settings: Settings) -> tuple[frozenset[str], dict[str, str]]:
+    """Register what the settings allow; returns the tools offered and, by name, why each other one is not."""
     chosen = chosen_toolsets(settings.toolsets)
     off: dict[str, str] = {}
+    on: set[str] = set()
     for spec in every_tool():
         if spec.toolset not in chosen:
             off[spec.name] = f"its toolset {spec.toolset!r} was not chosen"
@@ -119,7 +189,8 @@ def _add_tools(server: BenchServer, settings: Settings) -> dict[str, str]:
             off[spec.name] = "this server is read-only"
         else:
             _add(server, spec)
-    return off
+            on.add(spec.name)
+    return frozenset(on), off
 
 
 def _add(server: BenchServer, spec: ToolSpec) -> None:
@@ -144,10 +215,3 @@ def chosen_toolsets(text: str) -> frozenset[str]:
     if not words:
         raise InputError("The list of toolsets is empty.", f"Set toolsets to {','.join(TOOLSETS)}.")
     return frozenset(words)
-
-
-async def answer_ping(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Answer ``ping`` on 2026-07-28 too; the SDK (2.3) refuses it, and hosts that ping take the server for dead."""
-    if ctx.method == "ping" and ctx.protocol_version >= "2026-07-28":
-        return {"resultType": "complete"}
-    return await call_next(ctx)

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
-from llmbench_mcp.credentials.environment import all_keys
-from llmbench_mcp.credentials.redact import Redactor
+from llmbench_mcp.credentials.known import known
 from llmbench_mcp.domain import errors as domain
 from llmbench_mcp.domain.text import nearest, one_line
 
@@ -28,7 +27,7 @@ NEXT_CALL: dict[type[domain.BenchError], str] = {
     domain.EndpointError: "endpoint_list shows the server's state.",
     domain.UnreachableError: "Then call endpoint_list.",
     domain.EndpointTimeout: "endpoint_list shows whether it answers by now.",
-    domain.AuthError: "When the person has set the key, call endpoint_add with its credential_ref.",
+    domain.AuthError: "credential_request asks the person for the key; endpoint_add takes its credential_ref.",
     domain.RateLimitedError: "Repeat this call later.",
     domain.ModelNotAvailable: "models_discover and model_list show what is offered now.",
     domain.IncompatibleError: "model_list shows other models.",
@@ -47,7 +46,7 @@ NEXT_CALL: dict[type[domain.BenchError], str] = {
 }
 """The next call by class, told after an error's own text where that names no tool."""
 
-_TOOL_NAME = re.compile(r"\b(endpoint|models?|suite|run|leaderboard|gpu)_[a-z]+\b")
+_TOOL_NAME = re.compile(r"\b(credential_request|(endpoint|models?|suite|runs?|results|leaderboard|gpu)_[a-z]+)\b")
 
 
 def explain(error: domain.BenchError) -> str:
@@ -60,7 +59,7 @@ def explain(error: domain.BenchError) -> str:
     if missing:
         text += f" Nearest: {', '.join(missing)}."
     # What servers said is clean already; this also guards against a key that the caller wrote.
-    return one_line(Redactor(all_keys()).redact(text), _MESSAGE_LIMIT)
+    return one_line(known().redact(text), _MESSAGE_LIMIT)
 
 
 def _next_call(kind: type[domain.BenchError]) -> str:

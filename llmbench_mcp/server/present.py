@@ -6,12 +6,13 @@ import base64
 import binascii
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel
 
+from llmbench_mcp.credentials.known import known
 from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.text import one_line, visible
 
@@ -24,19 +25,21 @@ MESSAGE_LIMIT = 300
 
 def reply(result: BaseModel, nulls: bool = False) -> CallToolResult:
     """The same facts as structured content and as compact JSON text; unknown values are left out unless ``nulls``."""
-    data = _clean(result.model_dump(mode="json"), nulls)
+    # What servers say is clean when it is stored; this is for keys that got into a name or a note some other way.
+    data = _clean(result.model_dump(mode="json"), nulls, known().redact_known)
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
 
 
-def _clean(value: Any, nulls: bool) -> Any:
+def _clean(value: Any, nulls: bool, redact: Callable[[str], str]) -> Any:
     if isinstance(value, float):
         return four_digits(value)
     if isinstance(value, str):
-        return visible(value)
+        return visible(redact(value))
     if isinstance(value, dict):
-        return {visible(key): _clean(item, nulls) for key, item in value.items() if nulls or item is not None}
-    return [_clean(item, nulls) for item in value] if isinstance(value, list) else value
+        kept = ((key, item) for key, item in value.items() if nulls or item is not None)
+        return {visible(redact(key)): _clean(item, nulls, redact) for key, item in kept}
+    return [_clean(item, nulls, redact) for item in value] if isinstance(value, list) else value
 
 
 def four_digits(value: float) -> float:

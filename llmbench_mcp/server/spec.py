@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 
 from llmbench_mcp.server.holder import AppHolder
 
@@ -25,7 +25,7 @@ Call = Context[AppHolder, Any]
 class ToolSpec:
     """A tool; its name and description are its function's name and docstring."""
 
-    run: Callable[..., Awaitable[CallToolResult]]
+    run: Callable[..., Awaitable[CallToolResult | InputRequiredResult]]
     title: str
     hints: ToolAnnotations
     toolset: Toolset = "core"

@@ -14,8 +14,8 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from llmbench_mcp.config import Settings
-from llmbench_mcp.credentials.environment import all_keys
-from llmbench_mcp.credentials.redact import RedactingFormatter, Redactor
+from llmbench_mcp.credentials.known import known
+from llmbench_mcp.credentials.redact import RedactingFormatter
 from llmbench_mcp.domain.errors import SetupError
 from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.server.build import build_server
@@ -46,7 +46,7 @@ def serve_stdio(settings: Settings) -> None:
 
 def _log_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(RedactingFormatter(Redactor(all_keys()), "%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(RedactingFormatter(known(), "%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 

@@ -12,11 +12,13 @@ import anyio
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.address import Address, is_agent_reachable, parse_address
 from llmbench_mcp.domain.chat import ChatRequest, Completion
+from llmbench_mcp.domain.credential import CredentialState
 from llmbench_mcp.domain.endpoint import Endpoint, EvictPolicy, Resident, ServerInfo
 from llmbench_mcp.domain.errors import ConflictError, EndpointError, EndpointTimeout, InputError, NotFoundError
 from llmbench_mcp.domain.ids import endpoint_id
-from llmbench_mcp.domain.ports import Backend, BackendFactory, CredentialChecker, DeviceReader
+from llmbench_mcp.domain.ports import Backend, BackendFactory, DeviceReader
 from llmbench_mcp.domain.text import nearest, one_line
+from llmbench_mcp.services.credentials import Credentials
 from llmbench_mcp.store.endpoints import EndpointStore
 
 _LOOK_S = 5.0
@@ -40,11 +42,15 @@ class NewEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class EndpointView:
-    """An endpoint and what a look at it just now found; ``residents`` None when the server cannot say."""
+    """An endpoint and what a look at it just now found; ``residents`` None when the server cannot say.
+
+    ``credential``: the state of the one it names, None where it names none.
+    """
 
     endpoint: Endpoint
     residents: Sequence[Resident] | None = None
     error: str | None = None
+    credential: CredentialState | None = None
 
 
 class Endpoints:
@@ -55,13 +61,13 @@ class Endpoints:
         store: EndpointStore,
         backends: BackendFactory,
         devices: DeviceReader,
-        check_credential: CredentialChecker,
+        credentials: Credentials,
         settings: Settings,
     ) -> None:
         self._store = store
         self._backends = backends
         self._devices = devices
-        self._check_credential = check_credential
+        self._credentials = credentials
         self._settings = settings
 
     async def add(self, new: NewEndpoint) -> tuple[Endpoint, bool]:
@@ -78,6 +84,8 @@ class Endpoints:
         self._check(new)
         if new.by_agent:
             await self._check_agent_may(address)
+        if new.credential_ref is not None:
+            await self._credentials.check(new.credential_ref, address.origin, new.by_agent)
         known = await self._store.find(address.base)
         named = await self._store.find(new.name) if new.name else None
         if named is not None and (known is None or named.id != known.id):
@@ -125,8 +133,8 @@ class Endpoints:
             known = Endpoint(id=endpoint_id(f"named {name}"), name=name, url=address.base, **facts)  # type: ignore[arg-type]  # a dict of mixed kinds
             await self._store.insert(known)
         else:
-            moved = replace(known, url=address.base, backend=backend, server_version=server_version, reachable=True)
-            await self._store.update(moved)
+            facts = {"backend": backend, "server_version": server_version, "reachable": True}
+            await self._store.update(replace(_at(known, address), **facts))  # type: ignore[arg-type]  # as above
         return await self.get(known.id)
 
     def _check(self, new: NewEndpoint) -> None:
@@ -145,8 +153,6 @@ class Endpoints:
             raise InputError("That is no device.", "Name it as gpu (gpu_stats) does: cpu, remote, nvidia:0, amd:1.")
         if not 1 <= new.concurrency <= 64:
             raise InputError(f"Concurrency {new.concurrency} is out of range.", "Use 1 to 64.")
-        if new.credential_ref is not None:
-            self._check_credential(new.credential_ref, new.by_agent)
 
     async def _check_agent_may(self, address: Address) -> None:
         if self._settings.agent_any_address:
@@ -215,12 +221,19 @@ class Endpoints:
     async def views(self, look: bool = False) -> list[EndpointView]:
         """Every endpoint; with ``look`` each is asked now, concurrently, each with its own time limit."""
         endpoints = await self._store.all()
+        states = await self._credentials.states()
+        views = {
+            endpoint.id: EndpointView(
+                endpoint, error=endpoint.last_error, credential=states.get(endpoint.credential_ref or "")
+            )
+            for endpoint in endpoints
+        }
         if not look:
-            return [EndpointView(endpoint, error=endpoint.last_error) for endpoint in endpoints]
-        views: dict[str, EndpointView] = {}
+            return list(views.values())
 
         async def one(endpoint: Endpoint) -> None:
-            views[endpoint.id] = await self._look(endpoint)
+            found = await self._look(endpoint)
+            views[endpoint.id] = replace(found, credential=views[endpoint.id].credential)
 
         async with anyio.create_task_group() as group:
             for endpoint in endpoints:
@@ -269,14 +282,21 @@ class Endpoints:
             await backend.aclose()
 
     async def _open_any(self, where: str, credential_ref: str | None) -> Backend:
-        if credential_ref is not None:
-            self._check_credential(credential_ref, False)
         known = await self._store.find(where) or await self._store.find(parse_address(where).base)
+        if credential_ref is not None:
+            origin = parse_address(known.url if known else where).origin
+            await self._credentials.check(credential_ref, origin, by_agent=False)
         if known is None:
             url = parse_address(where).base
             info = await self._backends.detect(url, credential_ref)
             known = Endpoint("probe", "probe", url, info.backend)
         return self._backends.open(replace(known, credential_ref=credential_ref or known.credential_ref))
+
+
+def _at(endpoint: Endpoint, address: Address) -> Endpoint:
+    """The endpoint at another address; its credential is not taken to another origin."""
+    stays = parse_address(endpoint.url).origin == address.origin
+    return replace(endpoint, url=address.base, credential_ref=endpoint.credential_ref if stays else None)
 
 
 async def _resolve(address: Address) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from llmbench_mcp.domain.leaderboard import Entry, RankBy, rank
+from llmbench_mcp.domain.leaderboard import Entry, RankBy, Row, rank
 from llmbench_mcp.services.suites import Suites, SuiteView
 from llmbench_mcp.store.leaderboard import LeaderboardStore
 
@@ -18,12 +18,36 @@ class Leaderboard:
     entries: tuple[Entry, ...]
 
 
+_KEPT = 4
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A suite's rankings as they were last made: many agents ask for the same."""
+
+    view: SuiteView
+    weights: dict[str, float]
+    hashes: dict[str, str]
+    rows: list[Row] | None = None
+    rankings: dict[tuple[RankBy, bool], list[Entry]] = field(default_factory=dict)
+
+    def ranking(self, rows: list[Row], rank_by: RankBy, exclude_non_logic: bool) -> list[Entry]:
+        """Made anew only for other rows: the store gives the same list where nothing has changed."""
+        if rows is not self.rows:
+            self.rows, self.rankings = rows, {}
+        key = (rank_by, exclude_non_logic)
+        if key not in self.rankings:
+            self.rankings[key] = rank(rows, len(self.view.tasks), rank_by, exclude_non_logic=exclude_non_logic)
+        return self.rankings[key]
+
+
 class Leaderboards:
     """Use cases about rankings."""
 
     def __init__(self, store: LeaderboardStore, suites: Suites) -> None:
         self._store = store
         self._suites = suites
+        self._kept: dict[str, _Kept] = {}
 
     async def query(
         self, suite: str, rank_by: RankBy = "score", model: str | None = None, *, exclude_non_logic: bool = False
@@ -37,11 +61,22 @@ class Leaderboards:
             NotFoundError: no such suite.
         """
         view = await self._suites.get(suite)
-        rows = await self._store.rows(view.suite.name, view.weights, view.hashes)
-        entries = rank(rows, len(view.tasks), rank_by, exclude_non_logic=exclude_non_logic)
+        kept = self._kept_for(view)
+        rows = await self._store.rows(view.suite.name, kept.weights, kept.hashes)
+        entries = kept.ranking(rows, rank_by, exclude_non_logic)
         if model:
             entries = [entry for entry in entries if model.casefold() in entry.row.model.casefold()]
         return Leaderboard(view, rank_by, tuple(entries))
+
+    def _kept_for(self, view: SuiteView) -> _Kept:
+        name = view.suite.name
+        kept = self._kept.pop(name, None)
+        if kept is None or kept.view != view:
+            kept = _Kept(view, view.weights, view.hashes)
+        self._kept[name] = kept
+        while len(self._kept) > _KEPT:
+            self._kept.pop(next(iter(self._kept)))
+        return kept
 
     async def suites_with_results(self) -> list[str]:
         """Names of suites that any job was made for."""

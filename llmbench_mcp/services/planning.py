@@ -24,6 +24,7 @@ from llmbench_mcp.domain.task import Task
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.services.custom_tasks import custom_view
 from llmbench_mcp.services.endpoints import Endpoints
+from llmbench_mcp.services.fitting import Fit, fitting
 from llmbench_mcp.services.models import Models, check_local
 from llmbench_mcp.services.selection import Chosen, choose, tool_remarks
 from llmbench_mcp.services.suites import Suites, SuiteView
@@ -85,14 +86,19 @@ class Planner:
         if must_answer:
             await self._check_reachable([target.endpoint for target in targets])
         jobs: dict[str, tuple[PlannedJob, Target]] = {}
-        for target in targets:
-            for view, sampling in itertools.product(views, samplings):
-                job = _job(target, view, sampling, settings)
+        too_long: dict[str, None] = {}
+        for target, view, sampling in itertools.product(targets, views, samplings):
+            fit = fitting(target.model, view.suite.name, view.tasks, sampling)
+            too_long |= {fit.remark: None} if fit.remark else {}
+            if fit.tasks:
+                job = _job(target, view, sampling, settings, fit)
                 jobs[job.id] = (job, target)
+        if not jobs:
+            raise ConflictError(f"Nothing is left to ask: {'; '.join(too_long)}.", "Use a suite of shorter tasks.")
         plan = RunPlan(new_id("run"), request, tuple(job for job, _ in jobs.values()))
         if plan.planned > _MAX_ATTEMPTS:
             raise InputError(f"That would be {plan.planned} attempts.", f"Stay under {_MAX_ATTEMPTS}: fewer repeats.")
-        remarks = (*chosen.remarks, *_tool_remarks(targets, views))
+        remarks = (*chosen.remarks, *too_long, *_tool_remarks(targets, views))
         return Planned(plan, {job.id: target for job, target in jobs.values()}, remarks)
 
     async def _chosen(self, request: RunRequest, views: Sequence[SuiteView]) -> Chosen:
@@ -197,15 +203,18 @@ def _check(request: RunRequest) -> None:
     check_sampling(request.sampling)
 
 
-def _job(target: Target, view: SuiteView, sampling: Sampling, settings: Settings) -> PlannedJob:
+def _job(target: Target, view: SuiteView, sampling: Sampling, settings: Settings, fit: Fit) -> PlannedJob:
+    facts: dict[str, Any] = {"budget": _budget(target, sampling, settings).as_dict()}
+    if fit.left_out:
+        facts["tasks_left_out"] = fit.left_out
     return PlannedJob(
         id=new_id("job"),
         model_id=target.model.id,
         endpoint_id=target.endpoint.id,
         suite=view.suite.name,
         sampling=sampling,
-        manifest=_manifest(target, view, sampling) | {"budget": _budget(target, sampling, settings).as_dict()},
-        tasks=view.tasks,
+        manifest=_manifest(target, view, sampling) | facts,
+        tasks=fit.tasks,
     )
 
 
@@ -216,6 +225,7 @@ def _budget(target: Target, sampling: Sampling, settings: Settings) -> Budget:
 
 def _manifest(target: Target, view: SuiteView, sampling: Sampling) -> dict[str, Any]:
     model, endpoint = target.model, target.endpoint
+    further = {"draw_seed": view.draw_seed, "suite_origin": view.origin}
     return {
         "model_digest": model.digest,
         "served_name": target.served_name,
@@ -229,4 +239,4 @@ def _manifest(target: Target, view: SuiteView, sampling: Sampling) -> dict[str, 
         "sampling": sampling.as_dict(),
         "suite_version": view.suite.version,
         "program_version": __version__,
-    }
+    } | {name: fact for name, fact in further.items() if fact is not None}

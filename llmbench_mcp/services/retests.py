@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -75,7 +76,7 @@ class Retests:
         wanted, reasons, unchanged = [], [], []
         for job, target in jobs:
             label = f"{target.model.name} on {target.endpoint.name}, {job.suite}"
-            why = await self._changes(job)
+            why = await self._changes(job, request.repeats)
             if why or not only_changed:
                 wanted.append((job, target))
                 reasons.append(f"{label}: {'; '.join(why) or 'nothing has changed, asked again all the same'}")
@@ -88,13 +89,14 @@ class Retests:
         planned = Planned(plan, {job.id: target for job, target in wanted}, left)
         return Retest(planned, tuple(reasons), tuple(unchanged), left)
 
-    async def _changes(self, job: PlannedJob) -> tuple[str, ...]:
+    async def _changes(self, job: PlannedJob, repeats: int) -> tuple[str, ...]:
         now = Standing(
             job.manifest["model_digest"],
             job.manifest["server_version"],
             job.manifest["suite_version"],
             {task.id: task.content_hash() for task in job.tasks},
             {task.id: await self._grader.version(task) for task in job.tasks},
+            Counter(task.id for task, _ in job.asks(repeats)),
         )
         return changes(await self._store.last_standing(job), now)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import anyio
 
 from llmbench_mcp.config import Settings
-from llmbench_mcp.domain.attempt import AttemptRecord
-from llmbench_mcp.domain.errors import NotFoundError
+from llmbench_mcp.domain.attempt import AttemptRecord, check_failure
+from llmbench_mcp.domain.errors import InputError, NotFoundError
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import CUSTOM_SUITE, Run, RunEvent, RunRequest
+from llmbench_mcp.domain.run import CUSTOM_SUITE, ListedRun, Run, RunEvent, RunFilter, RunRequest, RunState
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.services.executors import Executors
@@ -22,6 +24,7 @@ from llmbench_mcp.store.retries import RetryStore, What
 from llmbench_mcp.store.runs import RunStore
 
 _POLL_S = 0.25
+_KEEPING_S = 0.25
 
 OnProgress = Callable[[Run], Awaitable[None]]
 
@@ -76,6 +79,7 @@ class Runs:
         self._executors = executors
         self._settings = settings
         self._clock = clock
+        self._kept_at = -math.inf
 
     async def start(self, request: RunRequest) -> Started:
         """Write the run and see that an executor lives; returns at once.
@@ -123,8 +127,8 @@ class Runs:
             pace = paces[job.model_id]
             if not all(task.id in pace for task in job.tasks):
                 return None
-            total += sum(pace[task.id] for task in job.tasks)
-        return round(total * planned.plan.request.repeats, 1)
+            total += sum(pace[task.id] for task, _ in job.asks(planned.plan.request.repeats))
+        return round(total, 1)
 
     async def get(self, run_id: str) -> Run:
         """A run with its progress. Raises NotFoundError with the newest ids."""
@@ -146,12 +150,24 @@ class Runs:
         await self._keep_going()
         return await self._store.page(limit, offset)
 
+    async def listed(self, wanted: RunFilter, limit: int = 10, offset: int = 0) -> tuple[list[ListedRun], int]:
+        """Runs that match, newest first, with what they are about, and how many match. Raises InputError."""
+        if wanted.state not in (None, "open", *get_args(RunState)):
+            words = ", ".join(("open", *get_args(RunState)))
+            raise InputError(f"There is no state '{one_line(str(wanted.state), 40)}' of runs.", f"Use: {words}.")
+        await self._keep_going()
+        return await self._store.listed(wanted, limit, offset)
+
+    async def limits(self, run_id: str) -> dict[str, float]:
+        """What a run may use at most, by name; empty where it has no limits, as after a retry."""
+        return await self._store.limits(run_id)
+
     async def status(self, run_id: str, wait_s: float = 0, on_progress: OnProgress | None = None) -> Run:
         """A run now, or after its state changed or it ended or ``wait_s`` went by.
 
         ``on_progress`` is told of every step meanwhile. Cancelling the wait never cancels the run.
         """
-        await self._keep_going()
+        await self._keep_going(waits=wait_s > 0)
         run = await self.get(run_id)
         first, until = run.state, self._clock.monotonic() + wait_s
         seen = -1
@@ -180,14 +196,25 @@ class Runs:
         await self.get(run_id)
         return await self._events.of_run(run_id, after_seq, limit, attempts)
 
-    async def _keep_going(self) -> None:
+    async def marks(self, run_ids: Sequence[str]) -> dict[str, int]:
+        """By run, a number that grows with everything that happens to it; unknown runs are left out."""
+        return await self._events.marks(run_ids)
+
+    async def _keep_going(self, waits: bool = False) -> None:
+        """See that an executor lives where there is work; of many callers at once, who only look, one does."""
+        now = self._clock.monotonic()
+        if not waits and 0 <= now - self._kept_at < _KEEPING_S:
+            return
+        self._kept_at = now
         if await self._store.has_unfinished():
             await self._executors.ensure()
 
     async def results(
         self, run_id: str, wanted: AttemptFilter, limit: int = 10, offset: int = 0
     ) -> tuple[list[AttemptRecord], int]:
-        """A page of attempts and how many match. Raises NotFoundError."""
+        """A page of attempts and how many match. Raises NotFoundError, also for a failure that there is not."""
+        if wanted.failure:
+            check_failure(wanted.failure)
         records, total = await self._attempts.page(run_id, wanted, limit, offset)
         if not total:
             await self.get(run_id)  # none that match, or no such run

@@ -23,8 +23,9 @@ class Scoring:
 
     def _task(self, task_id: str) -> Task:
         if self._find is None:
+            from llmbench_mcp.catalog.imported import ImportedSuites
             from llmbench_mcp.catalog.lookup import TaskFinder
 
             own = self._settings.tasks_dir
-            self._find = TaskFinder((own,) if own else ()).find
+            self._find = TaskFinder((own,) if own else (), ImportedSuites(self._settings.imports_dir)).find
         return self._find(task_id)

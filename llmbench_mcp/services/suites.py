@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import anyio
 
+from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.task import Suite, Task
+from llmbench_mcp.domain.variants import DEFAULT_SEED, drawn_name, split_name
+
+_KEPT = 8
+"""Drawn suites kept at hand."""
+_SOURCES_TOLD = 20
 
 
 class CatalogView(Protocol):
@@ -45,14 +51,62 @@ class SuiteView:
         """Content hash by task id."""
         return {task.id: task.content_hash() for task in self.tasks}
 
+    @property
+    def draw_seed(self) -> int | None:
+        """What the generated tasks were drawn with; None for a suite that has none."""
+        if self.suite.seed is not None:
+            return self.suite.seed
+        return DEFAULT_SEED if any(task.template for task in self.tasks) else None
+
+    @property
+    def origin(self) -> dict[str, Any] | None:
+        """Of an imported suite, for manifests: what it was made of; of many files the first, beside the hash of all."""
+        if self.suite.origin is None:
+            return None
+        sources = self.suite.origin.get("sources", ())
+        return {**self.suite.origin, "licence": self.suite.licence, "sources": sources[:_SOURCES_TOLD]}
+
+    def drawn(self, seed: int) -> SuiteView:
+        """The suite with its generated tasks made anew; the same seed makes the same tasks on every machine.
+
+        Raises InputError for a suite without generated tasks.
+        """
+        if self.draw_seed is None:
+            raise InputError(f"Suite {self.suite.name!r} has no generated tasks to draw.", "Run it without a seed.")
+        tasks = tuple(task.template.draw(seed) if task.template else task for task in self.tasks)
+        return SuiteView(replace(self.suite, name=drawn_name(self.suite.name, seed), seed=seed), tasks)
+
 
 class _Holder:
     def __init__(self, load: Callable[[], CatalogView]) -> None:
         self._load = load
+        self._drawn: dict[str, SuiteView] = {}
+        self.seen: dict[str, SuiteView] = {}
+        """Views asked for lately, by name: no thread is needed for them."""
 
     @cached_property
     def catalog(self) -> CatalogView:
         return self._load()
+
+    def view(self, name: str) -> SuiteView:
+        view = self._view(name)
+        if view.suite.origin is not None:
+            return view  # it may be imported again at any time; its tasks are at hand in the catalog
+        while len(self.seen) >= _KEPT:
+            self.seen.pop(next(iter(self.seen)))
+        return self.seen.setdefault(name, view)
+
+    def _view(self, name: str) -> SuiteView:
+        base, seed = split_name(name)
+        if name in self._drawn:
+            return self._drawn[name]
+        suite = self.catalog.suite(base)
+        view = SuiteView(suite, self.catalog.tasks_of(suite))
+        if seed is None:
+            return view
+        while len(self._drawn) >= _KEPT:
+            self._drawn.pop(next(iter(self._drawn)))
+        return self._drawn.setdefault(name, view.drawn(seed))
 
 
 class Suites:
@@ -63,21 +117,31 @@ class Suites:
         self._holder = _Holder(load)
         self._lock = anyio.Lock()
 
-    async def _catalog(self) -> CatalogView:
-        async with self._lock:
-            return await anyio.to_thread.run_sync(lambda: self._holder.catalog)
-
     def forget(self) -> None:
         """Read the files again at the next call: a process that lives for weeks sees what was changed."""
         self._holder = _Holder(self._load)
 
-    async def all(self) -> list[SuiteView]:
-        """Every suite. Raises TaskFormatError when a task or suite file is malformed."""
-        catalog = await self._catalog()
-        return [SuiteView(suite, catalog.tasks_of(suite)) for suite in catalog.suites()]
+    async def heads(self) -> list[Suite]:
+        """Every suite without its tasks, of which an imported one may have thousands.
+
+        Raises TaskFormatError when a task or suite file is malformed; imported files that are do not show.
+        """
+        async with self._lock:
+            return await anyio.to_thread.run_sync(lambda: list(self._holder.catalog.suites()))
+
+    async def listed(self) -> list[SuiteView]:
+        """Every suite, imported ones without their tasks. Raises as ``heads``."""
+        heads = await self.heads()
+        return [SuiteView(suite, ()) if suite.origin else await self.get(suite.name) for suite in heads]
 
     async def get(self, name: str) -> SuiteView:
-        """One suite. Raises NotFoundError with the nearest names."""
-        catalog = await self._catalog()
-        suite = catalog.suite(name)
-        return SuiteView(suite, catalog.tasks_of(suite))
+        """One suite; ``NAME@SEED`` is one whose generated tasks are drawn with that seed.
+
+        Raises:
+            NotFoundError: no such suite; has the nearest names.
+            InputError: a bad seed, or a suite with nothing to draw.
+        """
+        async with self._lock:
+            if name in self._holder.seen:
+                return self._holder.seen[name]
+            return await anyio.to_thread.run_sync(self._holder.view, name)

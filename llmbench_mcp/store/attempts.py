@@ -9,7 +9,7 @@ from typing import Any
 
 from llmbench_mcp.domain.attempt import AttemptOutcome, AttemptRecord, Grade
 from llmbench_mcp.domain.chat import Completion, Usage
-from llmbench_mcp.store.codec import dump
+from llmbench_mcp.store.codec import dump, load_sampling
 from llmbench_mcp.store.database import Database, Row, Statement
 from llmbench_mcp.store.energy import energy_of
 from llmbench_mcp.store.packing import Texts, pack, storable, texts_of
@@ -171,6 +171,12 @@ def _record(row: Row, texts: Texts | None = None) -> AttemptRecord:
             facts[name] = bool(facts[name])
     if facts.get("energy_j") and facts.get("completion_tokens"):
         facts["joules_per_token"] = facts["energy_j"] / facts["completion_tokens"]
+    if row["try"] > 1:
+        facts["try"] = row["try"]
+    if not row["counted"]:
+        facts["counted"] = False
+    if parameters := load_sampling(row["sampling"]).told():
+        facts["parameters"] = parameters
     if row["passed"] is not None:
         verdict = json.loads(row["verdict"] or "{}")
         facts |= {name: verdict.get(name, empty) for name, empty in _VERDICT.items()}

@@ -10,7 +10,7 @@ from typing import Any
 
 from llmbench_mcp.domain.chat import Sampling
 from llmbench_mcp.domain.run import RunRequest
-from llmbench_mcp.domain.task import Task
+from llmbench_mcp.domain.task import Load, Task
 
 
 def dump(value: Any) -> str:
@@ -58,8 +58,10 @@ def request_facts(request: RunRequest) -> Mapping[str, Any]:
 
 def dump_task(task: Task) -> str:
     """A task stored whole, hidden tests included: it never leaves through a tool."""
+    speed = {"load": task.load.as_dict()} if task.load else {}
     return dump(
-        {
+        speed
+        | {
             "id": task.id,
             "prompt": task.prompt,
             "validation": task.validation,
@@ -75,4 +77,5 @@ def dump_task(task: Task) -> str:
 def load_task(text: str) -> Task:
     """A task from its stored form."""
     body = json.loads(text)
-    return Task(**{**body, "needs": tuple(body["needs"])})
+    load = Load(**body.pop("load")) if "load" in body else None
+    return Task(**{**body, "needs": tuple(body["needs"])}, load=load)

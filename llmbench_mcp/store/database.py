@@ -24,6 +24,7 @@ Fence = tuple[str, str, int]
 """(scope, owner, fence number) that must still hold the lease."""
 
 _BUSY_TIMEOUT_MS = 15_000
+_READS_AT_ONCE = 16
 _T = TypeVar("_T")
 
 
@@ -33,6 +34,7 @@ class Database:
     def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
         self._connection = connection
         self._lock = anyio.Lock()
+        self._asks: list[_Ask] = []
         self._failed = False
         self.path = path
 
@@ -47,10 +49,26 @@ class Database:
 
     async def look(self, *queries: Statement) -> list[list[Row]]:
         """The rows of several queries at one moment: no commit comes between them."""
-        # One connection sees its own uncommitted changes, so reading waits for the transaction under way.
-        async with self._lock:
-            with mapped_errors(self.path):
-                return await _shielded(self._connection, _look, queries)
+        ask = _Ask(queries)
+        self._asks.append(ask)
+        try:
+            # One connection sees its own uncommitted changes, so reading waits for the transaction under way.
+            async with self._lock:
+                if ask in self._asks:
+                    await self._answer_asks()
+        finally:
+            if ask in self._asks:
+                self._asks.remove(ask)
+        with mapped_errors(self.path):
+            return ask.result()
+
+    async def _answer_asks(self) -> None:
+        """Whoever's turn it is reads for the next in the queue, too: a hop to the thread costs more than most reads."""
+        asks, self._asks = self._asks[:_READS_AT_ONCE], self._asks[_READS_AT_ONCE:]
+        try:
+            await _shielded(self._connection, _look_for_all, asks)
+        finally:
+            self._asks = [ask for ask in asks if not ask.answered] + self._asks
 
     async def write(self, fence: Fence | None, statements: Statements) -> int:
         """One immediate transaction in one hop: all statements, or only the first where that changes no row.
@@ -96,6 +114,19 @@ class Database:
         async with self._lock:
             with mapped_errors(self.path):
                 await _shielded(self._connection, _checkpoint)
+
+    async def compact(self) -> int:
+        """Write the database anew without what was removed from it; returns by how many bytes the file shrank.
+
+        Nobody else can write meanwhile, and as much room as it takes must be free. Raises StorageError.
+        """
+        async with self._lock:
+            with mapped_errors(self.path):
+                return await _shielded(self._connection, _compact, self.path)
+
+    def size(self) -> int:
+        """Bytes of the database file."""
+        return self.path.stat().st_size
 
     def trouble(self) -> StorageError | None:
         """What keeps the database from being written, as far as can be seen without writing."""
@@ -241,6 +272,30 @@ def _look(connection: sqlite3.Connection, queries: Sequence[Statement]) -> list[
         _end(connection, "commit")
 
 
+class _Ask:
+    """Queries that somebody waits for; in the end their rows, or why there are none."""
+
+    def __init__(self, queries: Sequence[Statement]) -> None:
+        self.queries = queries
+        self.rows: list[list[Row]] = []
+        self.error: Exception | None = None
+        self.answered = False
+
+    def result(self) -> list[list[Row]]:
+        if self.error is not None:
+            raise self.error
+        return self.rows
+
+
+def _look_for_all(connection: sqlite3.Connection, asks: Sequence[_Ask]) -> None:
+    for ask in asks:
+        try:
+            ask.rows = _look(connection, ask.queries)
+        except Exception as error:  # noqa: BLE001 - raised where it was asked for, and nobody else's
+            ask.error = error
+        ask.answered = True
+
+
 def _write(connection: sqlite3.Connection, fence: Fence | None, given: Statements) -> int:
     statements = given() if callable(given) else given
     _begin(connection, fence)
@@ -263,6 +318,13 @@ def _begin(connection: sqlite3.Connection, fence: Fence | None) -> None:
 
 def _checkpoint(connection: sqlite3.Connection) -> None:
     connection.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+
+def _compact(connection: sqlite3.Connection, path: Path) -> int:
+    before = path.stat().st_size
+    connection.execute("vacuum")
+    _checkpoint(connection)
+    return max(0, before - path.stat().st_size)
 
 
 def _end(connection: sqlite3.Connection, how: str) -> None:

@@ -11,6 +11,9 @@ from llmbench_mcp.domain.leaderboard import Row, TaskResult
 from llmbench_mcp.store.database import Database
 from llmbench_mcp.store.database import Row as SqlRow
 
+_KEPT_SUITES = 4
+_KEPT_ROWS = 20_000
+
 _Key = tuple[str, str, str]
 """(identity, sampling, endpoint)."""
 
@@ -20,9 +23,10 @@ class LeaderboardStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._kept: dict[str, tuple[object, list[Row]]] = {}
 
     async def rows(self, suite: str, weights: Mapping[str, float], hashes: Mapping[str, str]) -> list[Row]:
-        """One row per (model identity, endpoint, sampling).
+        """One row per (model identity, endpoint, sampling); the same list as before where nothing has changed.
 
         Args:
             suite: suite name.
@@ -32,6 +36,18 @@ class LeaderboardStore:
         found = await self._database.look(
             ("leaderboard_tasks", suite), ("leaderboard_runs", suite), ("leaderboard_energy", suite)
         )
+        mark = (_fingerprint(found), dict(weights), dict(hashes))
+        kept = self._kept.pop(suite, None)
+        rows = kept[1] if kept is not None and kept[0] == mark else await self._built(suite, found, weights, hashes)
+        if len(found[0]) <= _KEPT_ROWS:
+            self._kept[suite] = (mark, rows)
+            while len(self._kept) > _KEPT_SUITES:
+                self._kept.pop(next(iter(self._kept)))
+        return rows
+
+    async def _built(
+        self, suite: str, found: list[list[SqlRow]], weights: Mapping[str, float], hashes: Mapping[str, str]
+    ) -> list[Row]:
         groups = _grouped([row for row in found[0] if hashes.get(row["task_id"]) == row["task_hash"]])
         runs = {_key(row): row["runs"] for row in found[1]}
         measured = {_key(row): row for row in found[2]}
@@ -59,6 +75,10 @@ class LeaderboardStore:
     async def suites(self) -> list[str]:
         """Suites that have results."""
         return [row["suite"] for row in await self._database.all("suites_with_results")]
+
+
+def _fingerprint(found: list[list[SqlRow]]) -> int:
+    return hash(tuple(tuple(row.values()) for rows in found for row in rows))
 
 
 def _key(row: SqlRow) -> _Key:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from itertools import product
 from operator import itemgetter
 from typing import Any
 
 from llmbench_mcp.domain.errors import ConflictError
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import Job, PlannedJob, Run, RunPlan, RunRequest, RunState
+from llmbench_mcp.domain.run import Job, ListedRun, PlannedJob, Run, RunFilter, RunPlan, RunRequest, RunState
 from llmbench_mcp.store.codec import dump, dump_sampling, dump_task, load_sampling, request_facts, short_hash
 from llmbench_mcp.store.database import Database, Row, Transaction
 
@@ -89,6 +89,20 @@ class RunStore:
         rows, counts = await self._database.look(("runs_page", limit, offset), ("runs_count",))
         return [_run(row, row, (), {}) for row in rows], counts[0]["n"]
 
+    async def listed(self, wanted: RunFilter, limit: int, offset: int) -> tuple[list[ListedRun], int]:
+        """Runs that match, newest first, and how many there are."""
+        like = wanted.text and f"%{_unlike(wanted.text.lower())}%"
+        where = (wanted.state, wanted.model, wanted.suite, like)
+        page = ("runs_listed", *where, limit, offset)
+        rows, counts = await self._database.look(page, ("runs_listed_count", *where))
+        labels = await self._database.look(*(("run_labels", row["id"]) for row in rows)) if rows else []
+        return [_listed(*pair) for pair in zip(rows, labels, strict=True)], counts[0]["n"]
+
+    async def limits(self, run_id: str) -> dict[str, float]:
+        """What a run may use at most; empty where it has no limits."""
+        row = await self._database.one("run_get", run_id)
+        return json.loads(row["limits"]) if row and row["limits"] else {}
+
     async def has_unfinished(self) -> bool:
         """Whether any run still wants an executor."""
         row = await self._database.one("runs_unfinished")
@@ -159,9 +173,7 @@ async def _insert_job(
     )
     keys = (sampling, short_hash(job.sampling.as_dict()), identity, dump(dict(job.manifest)))
     repeats, now = extent
-    await transaction.run(
-        "job_insert", job.id, *row, label[1], label[2], job.suite, *keys, len(job.tasks) * repeats, now
-    )
+    await transaction.run("job_insert", job.id, *row, label[1], label[2], job.suite, *keys, job.planned(repeats), now)
 
 
 def _run_row(request: RunRequest, request_hash: str, now: str) -> tuple[object, ...]:
@@ -175,10 +187,10 @@ def _portions(plan: RunPlan) -> Iterator[list[tuple[object, ...]]]:
     rows: list[tuple[object, ...]] = []
     number = 0
     for job in plan.jobs:
-        hashes = [(task.content_hash(), task.id) for task in job.tasks]
-        for repeat, (task_hash, task_id) in product(range(1, plan.request.repeats + 1), hashes):
+        hashes = {task.id: task.content_hash() for task in job.tasks}
+        for task, repeat in job.asks(plan.request.repeats):
             number += 1
-            rows.append((new_id("att"), plan.id, job.id, number, task_id, task_hash, repeat))
+            rows.append((new_id("att"), plan.id, job.id, number, task.id, hashes[task.id], repeat))
             if len(rows) == PORTION:
                 yield rows
                 rows = []
@@ -190,6 +202,16 @@ def job_of(row: Row) -> Job:
     """A job from its row, whose columns are named as the fields."""
     told = {**row, "sampling": load_sampling(row["sampling"]), "keep_loaded": bool(row["keep_loaded"])}
     return Job(*_job_fields(told))  # by position: twice as fast as by name, and a large run has hundreds
+
+
+def _unlike(text: str) -> str:
+    """The text as a pattern that matches nothing but itself."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+def _listed(row: Row, labels: Sequence[Row]) -> ListedRun:
+    names = [tuple(dict.fromkeys(label[name] for label in labels)) for name in ("model_name", "suite")]
+    return ListedRun(_run(row, row, (), {}), *names)
 
 
 def _run(row: Row, totals: Row, jobs: Sequence[Job], failures: dict[str, int]) -> Run:

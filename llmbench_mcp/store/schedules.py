@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -90,12 +91,17 @@ def _event(schedule_id: str, due_at: str, at: str, result: Result) -> Statement:
 
 def _standing(manifest: Mapping[str, Any], rows: list[Row]) -> Standing:
     newest = {row["task_id"]: row for row in rows}  # of each task the last, as the query orders them
+    attempts: Counter[str] = Counter()
+    for row in rows:
+        if row["task_hash"] == newest[row["task_id"]]["task_hash"]:
+            attempts[row["task_id"]] += row["graded"] + row["errors"]
     return Standing(
         manifest.get("model_digest"),
         manifest.get("server_version"),
         manifest.get("suite_version"),
         {task: row["task_hash"] for task, row in newest.items()},
         {task: ("", row["validator_version"]) for task, row in newest.items() if row["graded"]},
+        attempts,
     )
 
 

@@ -54,7 +54,7 @@ def test_the_changelogs_newest_version_is_this_one() -> None:
     assert found[1] == __version__
 
 
-@pytest.mark.parametrize("group", ["llmbench.validators", "llmbench.backends"])
+@pytest.mark.parametrize("group", ["llmbench.validators", "llmbench.backends", "llmbench.importers"])
 def test_the_built_in_plug_ins_come_through_their_own_door(group: str) -> None:
     loaded = {entry.name: entry.load() for entry in entry_points(group=group)}
     assert len(loaded) >= 2

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from llmbench_mcp.backends.client import ClientOptions, HttpClient
@@ -21,6 +21,15 @@ PATIENCE = {"total_s": 20.0, "stall_s": 10.0}
 
 def endpoint(url: str, kind: str = "openai") -> Endpoint:
     return Endpoint("e1", "test", url, kind)
+
+
+def giving(secret: str) -> Callable[[], Awaitable[str]]:
+    """A credential that is always this one."""
+
+    async def give() -> str:
+        return secret
+
+    return give
 
 
 def client(url: str, clock: Clock | None = None) -> HttpClient:

@@ -134,10 +134,10 @@ async def test_nobody_at_home_is_unreachable() -> None:
 
 
 async def test_the_secret_is_resolved_for_the_endpoints_own_reference() -> None:
-    asked: list[str] = []
+    asked: list[tuple[str, str]] = []
 
-    def resolve(reference: str) -> Plain:
-        asked.append(reference)
+    async def resolve(reference: str, origin: str) -> Plain:
+        asked.append((reference, origin))
         return Plain()
 
     async with FakeServer(api_key=Plain().reveal()) as server:
@@ -145,7 +145,7 @@ async def test_the_secret_is_resolved_for_the_endpoints_own_reference() -> None:
         assert (await backends.detect(server.url, "env:LLMBENCH_KEY_A")).backend == "openai"
         with pytest.raises(AuthError):
             await backends.detect(server.url)
-    assert set(asked) == {"env:LLMBENCH_KEY_A"}
+    assert set(asked) == {("env:LLMBENCH_KEY_A", server.url)}
 
 
 def test_the_backends_of_this_package_are_installed() -> None:

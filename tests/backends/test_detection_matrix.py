@@ -74,8 +74,12 @@ class Plain:
         return KEY
 
 
+async def plain(reference: str, origin: str) -> Plain:
+    return Plain()
+
+
 def factory() -> EntryPointBackends:
-    return EntryPointBackends(resolve_secret=lambda reference: Plain(), clock=ManualClock())
+    return EntryPointBackends(resolve_secret=plain, clock=ManualClock())
 
 
 async def certainties(url: str) -> dict[str, int]:

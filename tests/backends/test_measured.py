@@ -23,6 +23,7 @@ from llmbench_mcp.domain.errors import (
 )
 from llmbench_mcp.testing.clocks import ManualClock
 from tests.backends.raw_server import Handler, always, raw_server, read_request
+from tests.backends.support import giving
 
 OK = b"HTTP/1.1 200 OK\r\n"
 HELLO = OK + b"Content-Length: 5\r\n\r\nhello"
@@ -293,7 +294,7 @@ async def test_the_request_says_whom_it_asks_and_wants_nothing_compressed() -> N
         writer.write(HELLO)
 
     async with raw_server(handler) as port:
-        client = HttpClient(parse_address(f"http://localhost:{port}/llm/ä"), ClientOptions(lambda: "k3y"))
+        client = HttpClient(parse_address(f"http://localhost:{port}/llm/ä"), ClientOptions(giving("k3y")))
         async with client.stream("/v1/x", {"a": "é"}, stall_s=10) as stream:
             assert await body_of(stream) == b"hello"
         await client.aclose()
@@ -304,7 +305,7 @@ async def test_the_request_says_whom_it_asks_and_wants_nothing_compressed() -> N
 
 
 async def test_a_credential_that_would_break_the_request_is_not_sent() -> None:
-    client = HttpClient(parse_address("http://127.0.0.1:9"), ClientOptions(lambda: "k3y\r\nX-Evil: 1"))
+    client = HttpClient(parse_address("http://127.0.0.1:9"), ClientOptions(giving("k3y\r\nX-Evil: 1")))
     with pytest.raises(AuthError, match="no HTTP header can carry"):
         await posted(client)
     await client.aclose()

@@ -23,7 +23,7 @@ from llmbench_mcp.domain.errors import (
 )
 from llmbench_mcp.testing.fake_server import CHAT, FakeServer, Received
 from llmbench_mcp.testing.replies import Gate, Reply, error_reply, text_reply
-from tests.backends.support import answer_to, ask, client, openai_at
+from tests.backends.support import answer_to, ask, client, giving, openai_at
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -245,7 +245,7 @@ async def test_a_server_that_refuses_stream_options_is_asked_again_without() -> 
 
 async def test_the_credential_is_sent_as_bearer_and_kept_out_of_messages() -> None:
     secret = "zz-LIVE-7f3a9c51d2e8"
-    options = ClientOptions(lambda: secret, lambda text: text.replace(secret, "[redacted]"))
+    options = ClientOptions(giving(secret), lambda text: text.replace(secret, "[redacted]"))
     async with FakeServer(api_key=secret) as server:
         http = HttpClient(parse_address(server.url), options)
         await http.get_json("/v1/models")

@@ -14,7 +14,7 @@ from llmbench_mcp.domain.chat import ChatRequest, ToolCall, Usage
 from llmbench_mcp.domain.errors import EndpointTimeout, ProtocolError, RateLimitedError, ServerFault
 from llmbench_mcp.testing.fake_server import FakeServer
 from llmbench_mcp.testing.replies import DONE, Cut, Gate, Reply, Step, chunk, event, streamed, usage_chunk
-from tests.backends.support import answer_to, ask, endpoint, openai_at
+from tests.backends.support import answer_to, ask, endpoint, giving, openai_at
 
 FINISH = chunk(finish="stop")
 REQUEST = ChatRequest("m", "hello")
@@ -339,7 +339,7 @@ async def test_a_key_that_a_server_repeats_as_the_name_of_a_figure_is_not_kept()
     secret = "zz-LIVE-7f3a9c51d2e8"
     timings = {secret: 1, "x" * 50 + secret: 2, "prompt_n": 3, "odd\n": 4, "": 5}
     last = event(json.loads(FINISH[6:]) | {"timings": timings})
-    options = ClientOptions(lambda: secret, lambda text: text.replace(secret, "[redacted]"))
+    options = ClientOptions(giving(secret), lambda text: text.replace(secret, "[redacted]"))
     async with FakeServer(script=lambda r: streamed([chunk("x"), last, DONE])) as server:
         backend = OpenAIBackend(endpoint(server.url), HttpClient(parse_address(server.url), options))
         done = await ask(backend)

@@ -21,6 +21,7 @@ CHECKS = [
     "executor",
     "devices",
     "endpoints",
+    "credentials",
     "suites",
 ]
 

@@ -36,5 +36,6 @@ def test_durations_grow_into_minutes_and_hours(seconds: float | None, shown: str
 def test_rates_sizes_and_ranks_are_worded() -> None:
     assert (figures.percent(0.5), figures.percent(1 / 3), figures.percent(None)) == ("50 %", "33.3 %", "-")
     assert figures.interval((0.251, 0.749)) == "25-75 %"
-    assert (figures.size(900_000_000), figures.parameters(1_500_000_000)) == ("900 MB", "1.50 B")
+    assert (figures.size(900_000_000), figures.parameters(1_500_000_000)) == ("858 MiB", "1.50 B")
+    assert (figures.size(24 * 2**30), figures.size(1023), figures.size(None)) == ("24 GiB", "1,023 B", "-")
     assert (figures.rank(None, None), figures.rank(1, 1), figures.rank(1, 3)) == ("-", "1", "1-3")

@@ -159,6 +159,23 @@ async def test_new_weights_under_a_name_that_is_scheduled_are_the_ones_to_run(tm
         assert await events(app, schedule) == [("started", "m on box, sums: never run")]
 
 
+async def test_more_repeats_than_there_are_results_are_asked_once(tmp_path: Path) -> None:
+    write_suite(tmp_path, 2)
+    clock = JumpingClock()
+    async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
+        await assigned(app, URL)
+        await app.runs.start(RunRequest(("m",), ("sums",)))
+        await work_off(app)
+        request = RunRequest((), ("sums",), repeats=3, select="active")
+        schedule, _ = await app.schedules.add(NewSchedule("again", "daily 12:00", request, "UTC"))
+        for _ in range(2):
+            clock.set_by_s += DAY
+            await work_off(app)
+        told = await events(app, schedule)
+        assert told[0] == ("started", "m on box, sums: 2 tasks asked less often than wanted: own/q01, own/q02")
+        assert told[1][0] == "unchanged"
+
+
 async def test_a_new_server_version_runs_everything_there_again(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
     clock = JumpingClock()

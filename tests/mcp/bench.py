@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import anyio
 from mcp import Client
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, ResourceLink, TextContent
 
 from llmbench_mcp.app import App, Doors, real_doors
 from llmbench_mcp.backends.registry import EntryPointBackends
@@ -121,7 +121,9 @@ class BenchClient:
 
 
 def text_of(result: CallToolResult) -> str:
-    (block,) = result.content
+    """The one text of a result; only links to files may come after it."""
+    block, *links = result.content
+    assert all(isinstance(link, ResourceLink) for link in links)
     assert isinstance(block, TextContent)
     return block.text
 

@@ -160,7 +160,7 @@ async def test_the_switches_reach_the_server(tmp_path: Path) -> None:
 
 async def test_a_run_outlives_the_client_that_started_it(tmp_path: Path) -> None:
     settings, held = settings_in(tmp_path), Held()
-    async with FakeServer(["alpha"], held) as fake, _executor_ended(settings):
+    async with FakeServer(["alpha"], held) as fake, executor_ended(settings):
         async with serving(settings) as wire:
             await wire.call("endpoint_add", url=fake.url, name="fake")
             await wire.call("models_discover")
@@ -183,7 +183,7 @@ async def test_a_run_outlives_the_client_that_started_it(tmp_path: Path) -> None
 
 
 @asynccontextmanager
-async def _executor_ended(settings: Settings) -> AsyncIterator[None]:
+async def executor_ended(settings: Settings) -> AsyncIterator[None]:
     """Whatever happens inside, no executor outlives the test."""
     try:
         yield

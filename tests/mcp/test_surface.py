@@ -28,12 +28,24 @@ READERS = {
     "model_get",
     "suite_list",
     "run_status",
+    "run_list",
     "run_results",
     "leaderboard_query",
     "model_compare",
     "gpu_stats",
+    "results_export",
 }
-WRITERS = {"endpoint_add", "models_discover", "model_assign", "model_residency", "run_start", "run_retry", "run_cancel"}
+WRITERS = {
+    "endpoint_add",
+    "credential_request",
+    "models_discover",
+    "model_assign",
+    "model_residency",
+    "run_start",
+    "run_retry",
+    "run_cancel",
+    "results_clear",
+}
 
 
 def holder_of(**changes: Any) -> AppHolder:
@@ -123,7 +135,15 @@ async def test_every_tool_says_what_it_takes_and_returns_without_null_arms() -> 
 
 
 async def test_lists_are_paged_alike() -> None:
-    for name in ("endpoint_list", "model_list", "suite_list", "run_status", "run_results", "leaderboard_query"):
+    for name in (
+        "endpoint_list",
+        "model_list",
+        "suite_list",
+        "run_status",
+        "run_list",
+        "run_results",
+        "leaderboard_query",
+    ):
         tool = (await tools_of())[name]
         assert tool.input_schema["properties"]["limit"] == {
             "type": "integer",
@@ -136,10 +156,10 @@ async def test_lists_are_paged_alike() -> None:
         assert {"total", "next_cursor", "truncated"} <= set(tool.output_schema["properties"])
 
 
-async def test_only_cancelling_is_called_destructive() -> None:
+async def test_only_what_cannot_be_undone_is_called_destructive() -> None:
     tools = await tools_of()
     destructive = {name for name, tool in tools.items() if tool.annotations and tool.annotations.destructive_hint}
-    assert destructive == {"run_cancel"}
+    assert destructive == {"run_cancel", "results_clear"}
 
 
 async def test_a_read_only_server_offers_nothing_that_changes_anything() -> None:
@@ -147,9 +167,18 @@ async def test_a_read_only_server_offers_nothing_that_changes_anything() -> None
 
 
 async def test_toolsets_choose_the_tools() -> None:
-    assert set(await tools_of(toolsets="manage")) == {"endpoint_add", "gpu_stats", "model_residency", "run_retry"}
+    managing = {
+        "credential_request",
+        "endpoint_add",
+        "gpu_stats",
+        "model_residency",
+        "run_retry",
+        "results_clear",
+        "results_export",
+    }
+    assert set(await tools_of(toolsets="manage")) == managing
     assert set(await tools_of(toolsets="core, manage")) == READERS | WRITERS
-    assert len(await tools_of(toolsets="core")) == 12
+    assert len(await tools_of(toolsets="core")) == 13
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,20 @@ HOT = {
     "regrade_left": "attempts_regrade",
     "retry_errors": "attempts_failed",
     "retry_failures": "attempts_run",
+    "metrics_runs": "runs_open",
+    "metrics_in_flight": "attempts_in_flight",
+    "metrics_jobs": "jobs_run",
+    "metrics_failures": "jobs_run",
+    "metrics_speeds": "sqlite_autoindex_scores_1",
+    "metrics_job_speeds": "sqlite_autoindex_attempts_2",
+    "selected_extent": "sqlite_autoindex_attempts_2",
+    "selected_jobs_of_run": "jobs_run",
+    "export_attempts": "sqlite_autoindex_attempts_2",
+    "export_answers": "sqlite_autoindex_attempts_2",
+    "clear_portion": "sqlite_autoindex_attempts_2",
+    "clear_score_refresh": "jobs_suite",
+    "runs_listed": "runs_created",
+    "run_mark": "events_run",
 }
 """By query that is asked often or of much, the index that it must go by."""
 

@@ -31,13 +31,14 @@ def test_without_a_result_it_was_never_run() -> None:
         ({"tasks": {"t/1": "other", "t/2": "h2"}}, ("1 task changed: t/1",)),
         ({"tasks": {"t/1": "h1", "t/2": "h2", "t/3": "h3"}}, ("1 task not asked yet: t/3",)),
         ({"tasks": {"t/1": "h1"}}, ()),
+        ({"attempts": {"t/1": 3, "t/2": 2}}, ("1 task asked less often than wanted: t/1",)),
         ({"graders": {"t/1": ("coding", "4"), "t/2": ("exact", "1")}}, ("validator coding 3 -> 4",)),
         ({"graders": {"t/1": ("coding", "4"), "t/2": ("coding", "2")}},
          ("validator coding 3 -> 4", "validator coding 1 -> 2")),
     ],
 )  # fmt: skip
 def test_each_change_is_told_with_what_it_was_and_is(change: dict[str, object], told: tuple[str, ...]) -> None:
-    assert changes(LAST, replace(NOW, **change)) == told  # type: ignore[arg-type]  # names of fields
+    assert changes(replace(LAST, attempts={"t/1": 2, "t/2": 2}), replace(NOW, **change)) == told  # type: ignore[arg-type]  # names of fields
 
 
 def test_a_task_without_a_verdict_has_no_validator_that_could_have_changed() -> None:

@@ -16,11 +16,13 @@ outcome: ``{stages: {name: (passed, total)}, failure, findings, performance, rec
 from __future__ import annotations
 
 import contextlib
+import functools
+import gc
 import itertools
 import signal
 import socket
 import types
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 from llmbench_validators import asserts, coding_speed, compare, foresight, probe, project_check, show, wire
@@ -32,6 +34,7 @@ from llmbench_validators.warm import WarmZygote
 MAX_JOB = 64 << 20
 _MAX_FINDINGS = 10
 _MAX_TIMED = 100
+_YOUNG_OBJECTS = 20_000
 
 
 class _TestsTooSlow(BaseException):
@@ -49,6 +52,8 @@ def main(descriptor: int, folder: str, mode: str = "") -> None:
         wire.send(control, wire.encode({"fault": str(exc)}))
         return
     wire.send(control, wire.encode(report))
+    gc.freeze()  # all that is here stays; to look through it again and again costs as much as the tests
+    gc.set_threshold(_YOUNG_OBJECTS)
     with contextlib.suppress(wire.Closed, OSError, ParentGone):
         _serve(control, zygote)
     zygote.stop()
@@ -221,7 +226,7 @@ def _wanted(job: dict[str, Any], reply: Reply, args: Any) -> Reply:
         return reply
     given: tuple[list[Any], dict[str, Any]] = wire.decode(args), {}
     carry_out(given, reply)
-    return replace(reply, value=given[0][0] if given[0] else None)
+    return reply._replace(value=given[0][0] if given[0] else None)
 
 
 # Failures after which calling again would only cost the same time or fail in the same way.
@@ -231,16 +236,20 @@ _HOPELESS = frozenset(
 
 
 @contextlib.contextmanager
-def _processor_limit(seconds: float) -> Any:
+def _processor_limit(seconds: float) -> Iterator[None]:
     """Raise _TestsTooSlow, again and again, once this process itself has used ``seconds`` of processor time."""
-
-    def expired(_number: int, _frame: types.FrameType | None) -> None:
-        raise _TestsTooSlow
-
-    before = signal.signal(signal.SIGPROF, expired)
+    _heed_the_timer()
     signal.setitimer(signal.ITIMER_PROF, seconds, 0.05)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+
+
+@functools.cache
+def _heed_the_timer() -> None:
+    signal.signal(signal.SIGPROF, _expired)
+
+
+def _expired(_number: int, _frame: types.FrameType | None) -> None:
+    raise _TestsTooSlow

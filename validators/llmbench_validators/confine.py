@@ -22,7 +22,6 @@ _FOREIGN_PACKAGES = frozenset({"site-packages", "dist-packages"})
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib")
 _DATA = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
-_FIRST_SPARE_UID, _SPARE_UIDS, _NOBODY = 60_000, 5_000, 65_534
 
 
 class Plan(NamedTuple):
@@ -45,9 +44,10 @@ class Limits(NamedTuple):
     cpu_seconds: int
 
 
-def settle(folder: str) -> Plan:
+def settle(folder: str, uid: int | None) -> Plan:
     """Give up, for good, all that no candidate may have; ``folder`` stays the only writable place.
 
+    ``uid`` is the account to become, where we are root.
     Done once, in the process candidates are forked from, so that each of them costs only what is its own.
     """
     size = _address_space()
@@ -55,7 +55,7 @@ def settle(folder: str) -> Plan:
         _set_fixed_limits(alone=False)
         return Plan(None, False, None, size)
     ruleset = _ruleset(folder)
-    uid = _other_account(folder, landlocked=ruleset is not None)
+    uid = _other_account(folder, uid, landlocked=ruleset is not None)
     _set_fixed_limits(alone=uid is not None)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     if ruleset is not None:
@@ -80,9 +80,8 @@ def _filter() -> Callable[[int], int] | None:
     return kernel.seccomp_installer(*seccomp.own())
 
 
-def _other_account(folder: str, *, landlocked: bool) -> int | None:
-    """Become an account nobody uses, where we are root and may; root that may not loses its capabilities."""
-    uid = spare_uid()
+def _other_account(folder: str, uid: int | None, *, landlocked: bool) -> int | None:
+    """Become account ``uid``, where we are root and may; root that may not loses its capabilities."""
     reachable = all(_world_readable(path) for path in (*_own_paths(), os.path.dirname(folder)))
     if uid is not None and (reachable or landlocked):  # only Landlock makes it safe to keep the right to read
         try:
@@ -95,28 +94,6 @@ def _other_account(folder: str, *, landlocked: bool) -> int | None:
     if os.geteuid() == 0:
         kernel.keep_capabilities(0)
     return None
-
-
-def spare_uid() -> int | None:
-    """An account number nobody uses when we are root, else None (an ordinary account cannot change)."""
-    if not kernel.LINUX or os.geteuid() != 0:
-        return None
-    import pwd
-
-    known = {entry.pw_uid for entry in pwd.getpwall()}
-    wanted = _FIRST_SPARE_UID + os.getpid() % _SPARE_UIDS
-    while wanted in known:
-        wanted += 1
-    return wanted if _mapped(wanted) else _NOBODY if _mapped(_NOBODY) else None
-
-
-def _mapped(uid: int) -> bool:
-    try:
-        with open("/proc/self/uid_map", encoding="ascii") as table:
-            rows = [[int(n) for n in line.split()] for line in table]
-    except (OSError, ValueError):
-        return False
-    return any(inside <= uid < inside + count for inside, _outside, count in rows)
 
 
 def _own_paths() -> list[str]:

@@ -17,7 +17,7 @@ from llmbench_validators.types import Completion, Stage, Verdict
 
 VERSION = "1"
 
-_KEYS = ("type", "expected", "ignore_case", "whitespace", "nfc")
+KEYS = ("type", "expected", "ignore_case", "whitespace", "nfc")
 _EXCERPT = 30
 
 
@@ -58,7 +58,7 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
 
 
 def _read(spec: Mapping[str, Any]) -> tuple[tuple[str, ...], Rules]:
-    spec_fields.refuse_unknown(spec, _KEYS, "exact")
+    spec_fields.refuse_unknown(spec, KEYS, "exact")
     several = isinstance(spec.get("expected"), list | tuple)
     expected = spec_fields.texts(spec, "expected", "exact") if several else (_single(spec),)
     rules = Rules(

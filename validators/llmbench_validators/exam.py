@@ -36,7 +36,7 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
         return _unmarked(task, sheet, "syntax_error", [f"{task.module} does not parse: {fault}"])
     tests = {task.tests} if task.tests else set()
     code = {path: text for path, text in sheet.files.items() if path not in tests}
-    if tampering := multifile_tamper.found(code, tests):
+    if tampering := multifile_tamper.found(code, {*tests, *task.support}):
         return _unmarked(task, sheet, "cheating", tampering)
     return _marked(task, sheet)
 

@@ -74,9 +74,9 @@ class Sitting:
     def _work(self, check: Check) -> Work | None:
         own = (*self._task.files, self._task.module)
         if check.kind == "probe":
-            return Work("probe", _PROBE, check.code, self._files, {}, own)
+            return Work("probe", _PROBE, check.code, self._files, self._task.support, own)
         if check.kind == "tests":
-            return Work("tests", _TESTS, check.code, self._files, {}, own)
+            return Work("tests", _TESTS, check.code, self._files, self._task.support, own)
         if check.kind == "own_tests" and self._own_code:
             return self._own_work(self._files[self._task.module])
         return None

@@ -1,7 +1,7 @@
 """The VALIDATION block of an exam, checked.
 
 ``module`` is the path the answer's code goes to, ``tests`` the path of the answer's own tests, ``files`` what is
-given beside them. ``pillars`` maps five names to lists of checks; a pillar is worth 0 to 20, shared out by the
+given beside them, ``support`` modules that only the checks import and no answer can change. ``pillars`` maps five names to lists of checks; a pillar is worth 0 to 20, shared out by the
 checks' ``points``. A check is one of:
 
 * ``{rule: NAME}`` with ``names`` or ``value`` as the rule wants (see :data:`exam_rules.RULES`) and ``file``;
@@ -25,9 +25,12 @@ from llmbench_validators.types import ValidationSpecError
 
 NAME = "exam"
 KEYS = (
-    *("type", "language", "module", "tests", "files", "pillars", "pass_mark", "pillar_minimum", "timeout_s"),
+    *("type", "language", "module", "tests", "files", "support", "pillars", "pass_mark", "pillar_minimum", "timeout_s"),
     "memory_mb",
+    "reference_solution",
 )
+"""Every key a block may hold; ``reference_solution`` is a right answer's text and takes no part in grading."""
+
 PILLARS, PILLAR_POINTS = 5, 20.0
 _KINDS = ("rule", "probe", "tests", "own_tests", "mutation")
 _COMMON = ("name", "points")
@@ -72,6 +75,7 @@ class ExamSpec:
     module: str
     tests: str | None
     files: Mapping[str, str]
+    support: Mapping[str, str]
     pillars: Mapping[str, tuple[Check, ...]]
     pass_mark: float
     pillar_minimum: float
@@ -88,11 +92,14 @@ def parse(block: Mapping[str, Any]) -> ExamSpec:
     pillars = block.get("pillars")
     if not isinstance(pillars, Mapping) or len(pillars) != PILLARS:
         raise ValidationSpecError(f"{NAME}: pillars must map {PILLARS} names to lists of checks")
+    if not isinstance(block.get("reference_solution", ""), str):
+        raise ValidationSpecError(f"{NAME}: reference_solution must be the text of a right answer")
     wanted = (module, tests) if tests else (module,)
     return ExamSpec(
         module=module,
         tests=tests,
         files=multifile_spec.texts(block.get("files") or {}, "files"),
+        support=_support(block),
         pillars={str(name): _pillar(checks, str(name), wanted) for name, checks in pillars.items()},
         pass_mark=_bounded(block, "pass_mark", 60.0, (0.0, PILLARS * PILLAR_POINTS), NAME),
         pillar_minimum=_bounded(block, "pillar_minimum", 0.0, (0.0, PILLAR_POINTS), NAME),
@@ -106,6 +113,11 @@ def _module(block: Mapping[str, Any], key: str) -> str:
     if not path.endswith(".py"):
         raise ValidationSpecError(f"{NAME}: {key} must be the path of a Python file, not {show.value(path)}")
     return next(iter(multifile_spec.texts({path: ""}, key)))
+
+
+def _support(block: Mapping[str, Any]) -> dict[str, str]:
+    texts = multifile_spec.texts(block.get("support") or {}, "support")
+    return {path: multifile_spec.python(text, f"support[{path}]") for path, text in texts.items()}
 
 
 def _bounded(block: Mapping[str, Any], key: str, default: float, bounds: tuple[float, float], where: str) -> float:

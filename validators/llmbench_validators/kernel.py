@@ -7,6 +7,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable
+from typing import cast
 
 PR_SET_PDEATHSIG = 1
 PR_SET_KEEPCAPS = 8
@@ -72,6 +73,16 @@ def seccomp_installer(program: bytes, offsets: tuple[int, ...]) -> Callable[[int
 
     install.__dict__["kept"] = buffer, holder  # the kernel reads them when it is called
     return install
+
+
+def quick(name: str) -> Callable[..., int]:
+    """The C function of that name, called with the interpreter lock held: only for a process of one thread.
+
+    Giving the lock back and taking it again costs more than most calls. A failure is in ``ctypes.get_errno``.
+    """
+    if _forker is None:
+        raise OSError(38, f"no Linux calls on {sys.platform}")
+    return cast("Callable[..., int]", getattr(_forker, name))
 
 
 def fork() -> int:

@@ -23,6 +23,7 @@ from llmbench_validators.types import Completion, Stage, ValidationSpecError, Ve
 
 VERSION = "1"
 
+KEYS = ("type", "rubric")
 _CRITERION_KEYS = ("criterion", "keywords", "weight", "match")
 _RECOUNTS = re.compile(
     r"\W*(?:you(?:'ve| have)? (?:asked|requested|wanted|said|mentioned|want me)\b|your (?:request|question|prompt) "
@@ -64,7 +65,7 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
 
 
 def _rubric(spec: Mapping[str, Any]) -> list[Criterion]:
-    spec_fields.refuse_unknown(spec, ("type", "rubric"), "planning")
+    spec_fields.refuse_unknown(spec, KEYS, "planning")
     return [_criterion(item, f"planning: rubric {n}") for n, item in enumerate(_items(spec), 1)]
 
 

@@ -7,7 +7,6 @@ import select
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from llmbench_validators import candidate, clock, show, wire
@@ -31,8 +30,7 @@ class CandidateFailed(Exception):
         self.text = text
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """What one call came to: a value, or a failure word with a short text.
 
     ``raised`` and ``kin`` name the exception and the nearest builtin it derives from. ``changes`` is what the call did

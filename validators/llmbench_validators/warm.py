@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+from array import array
 from collections import deque
 from typing import Any, NamedTuple
 
-from llmbench_validators import folders, launch, wire, zygote
+from llmbench_validators import accounts, folders, launch, wire, zygote
 from llmbench_validators.session import Budget, Ended, Started
 from llmbench_validators.types import SandboxFault
 
@@ -51,7 +52,8 @@ class WarmZygote:
     def __init__(self, folder: str, mode: str = "") -> None:
         self._folder = folder
         try:
-            self._process, self._control = launch.start("llmbench_validators.zygote", self._folder, mode)
+            account = "" if (uid := accounts.spare_uid()) is None else str(uid)
+            self._process, self._control = launch.start("llmbench_validators.zygote", folder, mode, account)
         except OSError as exc:
             raise SandboxFault(f"the sandbox process could not be started: {exc}") from exc
         self._control.settimeout(_START_S)
@@ -114,16 +116,15 @@ class WarmZygote:
     def _started(self, kind: int, ending: int, budget: Budget) -> _Spare:
         ours, theirs = socket.socketpair()
         replies, end = _pipe()
-        passed = [theirs.fileno(), end]
         try:
             order = zygote.ORDER.pack(kind, ending, 0, *budget)
-            ancillary = (socket.SOL_SOCKET, socket.SCM_RIGHTS, zygote.DESCRIPTORS.pack(*passed))
+            ancillary = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", (theirs.fileno(), end)))
             return _Spare(budget, ours, replies, self._order(order, [ancillary]))
         finally:
             theirs.close()
             os.close(end)
 
-    def _order(self, order: bytes, ancillary: list[tuple[int, int, bytes]]) -> _Answer:
+    def _order(self, order: bytes, ancillary: list[tuple[int, int, array[int]]]) -> _Answer:
         try:
             self._control.sendmsg([order], ancillary)
         except OSError as exc:

@@ -12,10 +12,12 @@ import importlib
 import json
 import marshal
 import os
-import socket
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the process that candidates are forked from does without it
+    import socket
 
 MAX_REPLY = 8 << 20
 """Bytes a candidate's reply may take, header included; an honest sender keeps to it."""
@@ -24,7 +26,9 @@ MAX_ITEMS = 2_000_000
 _SAFE_INT = 1 << 53
 _HEADER = struct.Struct("!I")
 _PIECE, _MOST_PIECES = 1 << 16, 16
-_from_json = json.JSONDecoder().decode
+_FIRST_PIECE = 1 << 13
+_decoder = json.JSONDecoder()
+_scan: Callable[[str, int], tuple[Any, int]] = vars(_decoder)["scan_once"]
 
 
 class NotPlain(TypeError):
@@ -54,7 +58,7 @@ def encode(value: Any, depth: int = 0) -> Any:
     if depth > MAX_DEPTH:
         raise TooLarge(f"nested deeper than {MAX_DEPTH}")
     kind = type(value)
-    if value is None or kind is bool or kind is str:
+    if value is None or kind is bool or kind is str or (kind is int and -_SAFE_INT < value < _SAFE_INT):
         return value
     writer = _WRITERS.get(kind) or _inherited_writer(kind)
     if writer is None:
@@ -63,7 +67,17 @@ def encode(value: Any, depth: int = 0) -> Any:
 
 
 def _items(values: Any, depth: int) -> list[Any]:
-    return [encode(item, depth) for item in values]
+    if depth > MAX_DEPTH:
+        return [encode(item, depth) for item in values]  # raises, unless there are none
+    return [
+        item
+        if item is None
+        or (kind := type(item)) is str
+        or kind is bool
+        or (kind is int and -_SAFE_INT < item < _SAFE_INT)
+        else encode(item, depth)
+        for item in values
+    ]
 
 
 def _write_int(value: int, _depth: int) -> Any:
@@ -133,9 +147,10 @@ def _rare(module: str, name: str) -> Any:
 
 def decode(data: Any) -> Any:
     """The value :func:`encode` stood for. Raises Malformed for anything it never writes."""
-    if isinstance(data, list):
-        return [decode(item) for item in data]
-    if not isinstance(data, dict):
+    kind = type(data)
+    if kind is list:
+        return [decode(item) if (kind := type(item)) is list or kind is dict else item for item in data]
+    if kind is not dict:
         return data
     if len(data) != 1:
         raise Malformed("a tagged value has one key")
@@ -185,6 +200,14 @@ def unpack(body: bytes) -> Any:
         raise Malformed("no JSON") from exc
 
 
+def _from_json(text: str) -> Any:
+    try:
+        message, end = _scan(text, 0)  # what decode does, without looking for white space around it
+    except StopIteration:
+        end = -1
+    return message if end == len(text) else _decoder.decode(text)
+
+
 def send(channel: socket.socket, message: Any) -> None:
     """Write one frame. Raises OSError when the other end is gone."""
     channel.sendall(pack(message))
@@ -215,15 +238,20 @@ def receive_trusted(descriptor: int) -> Any:
 
     There must be no second frame before the first is answered. Raises Closed.
     """
-    data = bytearray(os.read(descriptor, _PIECE))
+    data: bytes | bytearray = os.read(descriptor, _FIRST_PIECE)
     size = 4 + int.from_bytes(data[:4], "big")
-    while len(data) < size or len(data) < 4:
+    if len(data) < size or len(data) < 4:
+        data = _completed(bytearray(data), descriptor)
+    return marshal.loads(memoryview(data)[4:])  # noqa: S302 - see above
+
+
+def _completed(data: bytearray, descriptor: int) -> bytearray:
+    while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "big"):
         part = os.read(descriptor, 1 << 20)
         if not part:
             raise Closed("the channel was closed")
         data += part
-        size = 4 + int.from_bytes(data[:4], "big")
-    return marshal.loads(memoryview(data)[4:])  # noqa: S302 - see above
+    return data
 
 
 def send_trusted(channel: socket.socket, message: Any) -> None:
@@ -294,16 +322,17 @@ class Inbox:
 
     def take(self, limit: int) -> bytes | None:
         """The body of the next frame, of at most ``limit`` bytes; None when it is not here. Raises TooLarge."""
-        if len(self._held) < _HEADER.size:
+        held = self._held
+        if len(held) < _HEADER.size:
             return None
-        (size,) = _HEADER.unpack_from(self._held)
+        (size,) = _HEADER.unpack_from(held)
         if size > limit:
             raise TooLarge(f"a frame of {size} bytes, at most {limit} are read")
         end = _HEADER.size + size
-        if len(self._held) < end:
+        if len(held) < end:
             return None
-        body = bytes(memoryview(self._held)[_HEADER.size : end])
-        del self._held[:end]
+        body = bytes(held[_HEADER.size : end])
+        del held[:end]
         return body
 
     def read(self) -> bool:

@@ -14,18 +14,17 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import itertools
 import os
 import random
 import signal
-import socket
 import struct
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-from llmbench_validators import candidate, confine, kernel, wire
+from llmbench_validators import candidate, confine, kernel, passing, wire
+from llmbench_validators.places import Place, Places
 
 CONFINEMENT_FAILED = 71
 """Exit status of a candidate process that could not be confined; no code ran in it."""
@@ -36,31 +35,33 @@ OPEN = "open"
 START, END = 1, 2
 ORDER = struct.Struct("=Bqqqq")
 ANSWER = struct.Struct("=iiBB")
-DESCRIPTORS = struct.Struct("=ii")
-_ROOM = socket.CMSG_SPACE(DESCRIPTORS.size)
+CHANNELS = 2
 _TERM, _INT, _KILL, _DEFAULT = int(signal.SIGTERM), int(signal.SIGINT), int(signal.SIGKILL), int(signal.SIG_DFL)
 # What short programs import most. Every module here makes every fork slower, so the list is short: the others
 # are loaded by the answers that want them.
 _WARM = (
-    *("bisect", "cmath", "collections.abc", "copy", "enum", "functools", "heapq", "itertools", "math", "operator"),
+    *("bisect", "collections.abc", "copy", "enum", "functools", "heapq", "itertools", "math", "operator"),
     *("random", "re", "string", "time", "types", "typing"),
 )
 
 
-def main(descriptor: int, folder: str, mode: str = "") -> None:
-    """Serve orders on the inherited socket ``descriptor`` until it closes; candidates live in ``folder``."""
-    control = socket.socket(fileno=descriptor)
+def main(control: int, folder: str, mode: str = "", account: str = "") -> None:
+    """Serve orders on the inherited socket ``control`` until it closes; candidates live in ``folder``.
+
+    ``account`` is the number of one that nobody uses, which they shall have, or empty.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in _WARM:
         importlib.import_module(name)
     random.seed(0)  # every candidate starts from the same state: an answer that uses it keeps its verdict
-    nursery = _Nursery(control, folder, confine.open_house() if mode == OPEN else confine.settle(folder))
+    plan = confine.open_house() if mode == OPEN else confine.settle(folder, int(account) if account else None)
+    nursery = _Nursery(control, folder, plan)
     candidate.rehearse()
     gc.collect()
     gc.freeze()
     try:
-        wire.send(control, nursery.describe())
+        os.write(control, wire.pack(nursery.describe()))
         nursery.serve()
     except (wire.Closed, OSError):
         pass
@@ -72,11 +73,12 @@ def main(descriptor: int, folder: str, mode: str = "") -> None:
 class _Nursery:
     """Forks, ends and cleans up after candidate processes."""
 
-    def __init__(self, control: socket.socket, folder: str, plan: confine.Plan) -> None:
+    def __init__(self, control: int, folder: str, plan: confine.Plan) -> None:
         self._control = control
-        self._folder = folder
         self._plan = plan
-        self._alive: dict[int, str] = {}
+        self._places = Places(folder)
+        self._home = ""
+        self._alive: dict[int, Place] = {}
         self._preparations: dict[tuple[int, int], Callable[[], None]] = {}
         if kernel.LINUX:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)  # after the change of account, which clears it
@@ -91,8 +93,9 @@ class _Nursery:
         }
 
     def serve(self) -> None:
+        receive = passing.receiver(self._control, ORDER.size, CHANNELS)
         while True:
-            data, passed, _flags, _address = self._control.recvmsg(ORDER.size, _ROOM)
+            data, channels = receive()
             if len(data) != ORDER.size:
                 raise wire.Closed("the checker is gone")
             kind, pid, grace_ms, memory_bytes, cpu_seconds = ORDER.unpack(data)
@@ -100,29 +103,25 @@ class _Nursery:
             if kind & END:
                 ended = self.end(pid, grace_ms / 1000)
             if kind & START:
-                channels = DESCRIPTORS.unpack(passed[0][2])
+                if len(channels) != CHANNELS:
+                    raise wire.Closed("no channels for a candidate")
                 if ended[2]:  # else its files would be in the way
                     started = self._start(memory_bytes, cpu_seconds, channels)
                 for channel in channels:
                     os.close(channel)
-            self._control.send(ANSWER.pack(started, *ended))
+            os.write(self._control, ANSWER.pack(started, *ended))
 
-    def _start(self, memory_bytes: int, cpu_seconds: int, channels: tuple[int, int]) -> int:
-        sample = self._free_folder()
-        os.mkdir(sample, 0o700)
-        if os.environ.get("HOME") != sample:  # here rather than in each child, for the reason given above
-            os.environ["TMPDIR"] = os.environ["HOME"] = sample
+    def _start(self, memory_bytes: int, cpu_seconds: int, channels: tuple[int, ...]) -> int:
+        place = self._places.take()
+        sample = place.path
+        if self._home != sample:  # here rather than in each child, for the reason given above
+            self._home = os.environ["TMPDIR"] = os.environ["HOME"] = sample
         prepare = self._preparation((memory_bytes, cpu_seconds))
-        control = self._control.fileno()
         pid = kernel.fork()
         if pid == 0:
-            _become_candidate(channels, control, sample, prepare)
-        self._alive[pid] = sample
+            _become_candidate(channels, self._control, sample, prepare)
+        self._alive[pid] = place
         return pid
-
-    def _free_folder(self) -> str:
-        taken = self._alive.values()
-        return next(name for n in itertools.count(1) if (name := f"{self._folder}/{n}") not in taken)
 
     def _preparation(self, limits: tuple[int, int]) -> Callable[[], None]:
         if limits not in self._preparations:
@@ -136,24 +135,20 @@ class _Nursery:
         Within ``grace_s`` seconds it may end by itself. Returns its wait status, whether it did not, and whether it
         left no file (our owner removes those).
         """
-        sample = self._alive.pop(pid)
+        place = self._alive.pop(pid)
         ended = grace_s > 0 and _ends_by_itself(pid, grace_s)
         _kill(pid)
         status = os.waitpid(pid, 0)[1]
         if self._plan.filter_calls is None:
             _reap_strays(self._alive)
-        try:
-            os.rmdir(sample)
-        except OSError:
-            return status, not ended, False
-        return status, not ended, len(os.listdir(self._folder)) == len(self._alive)
+        return status, not ended, self._places.give_back(place)
 
     def end_all(self) -> None:
         for pid in list(self._alive):
             self.end(pid)
 
 
-def _become_candidate(channels: tuple[int, int], control: int, sample: str, prepare: Callable[[], None]) -> None:
+def _become_candidate(channels: tuple[int, ...], control: int, sample: str, prepare: Callable[[], None]) -> None:
     """In the forked process. Every page touched here is copied, so it is plain calls of prepared things."""
     try:
         candidate.reset_signal(_TERM, _DEFAULT)
@@ -190,7 +185,7 @@ def _ends_by_itself(pid: int, grace_s: float) -> bool:
     return True
 
 
-def _reap_strays(alive: dict[int, str]) -> None:
+def _reap_strays(alive: dict[int, Place]) -> None:
     """Kill and reap whatever was handed to us as subreaper, where starting processes is not filtered."""
     while strays := [pid for pid in _children() if pid not in alive]:
         for pid in strays:

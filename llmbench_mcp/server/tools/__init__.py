@@ -8,6 +8,7 @@ from llmbench_mcp.server.spec import ToolSpec
 def every_tool() -> tuple[ToolSpec, ...]:
     """All tools in the order an agent meets them."""
     from llmbench_mcp.server.tools import (
+        credential_request,
         endpoint_add,
         endpoint_list,
         gpu_stats,
@@ -18,7 +19,10 @@ def every_tool() -> tuple[ToolSpec, ...]:
         model_list,
         model_residency,
         models_discover,
+        results_clear,
+        results_export,
         run_cancel,
+        run_list,
         run_results,
         run_retry,
         run_start,
@@ -29,6 +33,7 @@ def every_tool() -> tuple[ToolSpec, ...]:
     modules = (
         endpoint_list,
         endpoint_add,
+        credential_request,
         models_discover,
         model_list,
         model_get,
@@ -37,11 +42,14 @@ def every_tool() -> tuple[ToolSpec, ...]:
         suite_list,
         run_start,
         run_status,
+        run_list,
         run_results,
         run_cancel,
         run_retry,
         leaderboard_query,
         model_compare,
         gpu_stats,
+        results_export,
+        results_clear,
     )
     return tuple(module.TOOL for module in modules)

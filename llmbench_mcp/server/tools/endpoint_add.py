@@ -30,11 +30,11 @@ async def endpoint_add(  # noqa: PLR0913 - the arguments are the tool's schema
     name: Annotated[str, Field(description="empty: one is made")] = "",
     backend: Annotated[str, Field(description="empty: detected")] = "",
     device: Annotated[str, Field(description="id from gpu_stats; empty: the first")] = "",
-    credential_ref: Annotated[str, Field(description="env:LLMBENCH_KEY_NAME; never the key")] = "",
+    credential_ref: Annotated[str, Field(description="stored:NAME or env:LLMBENCH_KEY_NAME; never the key")] = "",
     concurrency: Annotated[int, Field(ge=1, le=64, description="requests at a time")] = 1,
 ) -> Annotated[CallToolResult, EndpointAdded]:
     """Add an inference server, which must answer now. Agents may add this machine's and private networks' only. If it
-    wants a key, name the environment variable a person put it in."""
+    wants a key, credential_request comes first."""
     app = await app_of(ctx)
     from llmbench_mcp.services.endpoints import NewEndpoint
 

@@ -34,7 +34,7 @@ class EndpointRow(Result):
     device: str = Field(description="as in gpu_stats")
     reachable: bool | None = None
     server_version: str | None = None
-    credential: str = Field(description="none, or its reference")
+    credential: str = Field(description="none, or its reference; (expired), (not set), (refused)")
     residents: list[str] | None = Field(default=None, description="untrusted")
     untrusted_error: str | None = None
     details: Details | None = Field(default=None, description="concurrency, evict, last_seen, residents_gib")
@@ -76,11 +76,19 @@ def endpoint_row(view: EndpointView, detail: Detail = "concise") -> EndpointRow:
         device=endpoint.device,
         reachable=endpoint.reachable,
         server_version=shown_or_none(endpoint.server_version, 60),
-        credential=(endpoint.credential_ref or "none") + (" (refused)" if endpoint.state == "no_access" else ""),
+        credential=_credential(view),
         residents=None if residents is None else names([one.served_name for one in residents]),
         untrusted_error=shown_or_none(view.error, MESSAGE_LIMIT),
         details=_details(view) if detail == "detailed" else None,
     )
+
+
+def _credential(view: EndpointView) -> str:
+    """Its reference and what is wrong with it."""
+    state = view.credential if view.credential in ("expired", "not set") else None
+    if state is None and view.endpoint.state == "no_access":
+        state = "refused"
+    return (view.endpoint.credential_ref or "none") + (f" ({state})" if state else "")
 
 
 def _details(view: EndpointView) -> Details:

@@ -134,6 +134,8 @@ def _details(entry: Entry) -> Details:
         "k": entry.repeats if entry.repeats > 1 else None,
         "pass_at_k": entry.pass_at_k,
         "pass_hat_k": entry.pass_hat_k,
+        "pass_at_k_interval": entry.k_intervals and list(entry.k_intervals[0]),
+        "pass_hat_k_interval": entry.k_intervals and list(entry.k_intervals[1]),
         "left_out": entry.left_out or None,
         "prefill_tps": entry.prefill_tps,
         "energy_j": entry.row.energy_j,

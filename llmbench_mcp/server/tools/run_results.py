@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from llmbench_mcp.domain.attempt import LOGIC_FAILURES, NON_LOGIC_FAILURES, UNSCORED_FAILURES, AttemptRecord
+from llmbench_mcp.domain.attempt import AttemptRecord, check_failure
 from llmbench_mcp.domain.errors import InputError, NotFoundError
 from llmbench_mcp.domain.run import Run
+from llmbench_mcp.domain.speed import Quantiles
 from llmbench_mcp.domain.text import nearest, one_line, visible
 from llmbench_mcp.server.arguments import Cursor, Detail, Limit, RunId
 from llmbench_mcp.server.present import MESSAGE_LIMIT, Cut, decode_cursor, ms, reply, shown, shown_or_none
@@ -19,10 +20,11 @@ from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
 
 if TYPE_CHECKING:
     from llmbench_mcp.app import App
+    from llmbench_mcp.services.speeds import SpeedRow
 
 TEXT_LIMIT = 4_000
 _FINDINGS = 8
-_FAILURES = LOGIC_FAILURES | NON_LOGIC_FAILURES | UNSCORED_FAILURES
+_LEVELS = 40
 
 
 class UntrustedText(Result):
@@ -41,7 +43,10 @@ class AttemptRow(Result):
     endpoint: str
     suite: str
     task: str
+    parameters: str | None = None
     repeat: int
+    tries: int | None = None
+    counted: bool | None = None
     state: str = Field(description="done, error (no verdict), ...")
     passed: bool | None = None
     score: float | None = None
@@ -63,6 +68,7 @@ class ResultPage(Page):
     run_id: str
     run_state: str
     attempts: list[AttemptRow]
+    speed: list[Details] | None = Field(default=None, description="by level of load")
     untrusted_completion: UntrustedText | None = None
     untrusted_reasoning: UntrustedText | None = None
 
@@ -99,9 +105,40 @@ async def run_results(  # noqa: PLR0913 - the arguments are the tool's schema
     records, total = await app.runs.results(run.id, wanted, limit, offset)
     rows = [attempt_row(record, detail) for record in records]
     cut = Cut(rows, total, offset, query)
+    speed = [] if offset else await app.speeds.of_run(run.id)
     return reply(
-        ResultPage(run_id=run.id, run_state=run.state, attempts=rows[: cut.kept], next=_next(run), **cut.facts)
+        ResultPage(
+            run_id=run.id,
+            run_state=run.state,
+            attempts=rows[: cut.kept],
+            speed=[speed_row(row) for row in speed[:_LEVELS]] or None,
+            next=_next(run),
+            **cut.facts,
+        )
     )
+
+
+def speed_row(row: SpeedRow) -> Details:
+    """One level of load as shown, times in milliseconds."""
+    found = row.figures
+    times = {f"{name}_ms": _quantiles(getattr(found, f"{name}_s")) for name in ("ttft", "itl", "e2e")}
+    plain = (
+        "requests",
+        "failed",
+        "prompt_tokens",
+        "completion_tokens",
+        "stream_tps",
+        "total_tps",
+        "goodput_rps",
+        "good",
+    )
+    limits = {"limit_ttft_ms": ms(row.limits.ttft_s), "limit_itl_ms": ms(row.limits.itl_s)}
+    head = {"model": shown(row.model), "endpoint": row.endpoint, "task": row.task_id, "concurrency": row.concurrency}
+    return {**head, **times, **{name: getattr(found, name) for name in plain}, **limits}
+
+
+def _quantiles(found: Quantiles | None) -> dict[str, float | None] | None:
+    return None if found is None else {name: ms(getattr(found, name)) for name in ("p50", "p90", "p99")}
 
 
 def _next(run: Run) -> str | None:
@@ -138,7 +175,8 @@ def _check_filters(run: Run, model: str, suite: str, failure: str) -> None:
     if model not in {job.model_id for job in run.jobs}:
         _check_known("model in this run", model, models)
     _check_known("suite in this run", suite, {job.suite for job in run.jobs})
-    _check_known("failure word", failure, _FAILURES)
+    if failure:
+        check_failure(failure)
 
 
 def _check_known(kind: str, wanted: str, known: Collection[str]) -> None:
@@ -159,13 +197,14 @@ def attempt_row(record: AttemptRecord, detail: Detail = "concise") -> AttemptRow
         suite=record.suite,
         task=record.task_id,
         repeat=record.repeat,
+        tries=facts.get("try"),
         state=record.state,
         # Of a graded attempt the message is its first finding, which may quote the model: details only.
         untrusted_message=shown_or_none(facts.get("message"), MESSAGE_LIMIT) if record.state == "error" else None,
         ttft_ms=ms(facts.get("ttft_s")),
         e2e_ms=ms(facts.get("e2e_s")),
         details=_details(record) if detail == "detailed" else None,
-        **_facts(record, "passed", "score", "failure", "decode_tps", "completion_tokens"),
+        **_facts(record, "passed", "score", "failure", "decode_tps", "completion_tokens", "parameters", "counted"),
     )
 
 

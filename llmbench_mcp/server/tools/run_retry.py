@@ -19,6 +19,7 @@ class Retried(Result):
     run_id: str
     state: str
     attempts: int = Field(description="queued again")
+    limits_lifted: dict[str, float] | None = None
     next: str
 
 
@@ -34,8 +35,11 @@ async def run_retry(
     ] = "errors",
 ) -> Annotated[CallToolResult, Retried]:
     """Do part of a finished run again."""
-    run, count = await (await app_of(ctx)).runs.retry(run_id, what)
-    return reply(Retried(run_id=run.id, state=run.state, attempts=count, next=f"run_status run_id={run.id} wait_s=30"))
+    runs = (await app_of(ctx)).runs
+    limits = await runs.limits(run_id)
+    run, count = await runs.retry(run_id, what)
+    step = f"run_status run_id={run.id} wait_s=30"
+    return reply(Retried(run_id=run.id, state=run.state, attempts=count, limits_lifted=limits or None, next=step))
 
 
 TOOL = ToolSpec(run_retry, "Retry part of a run", writes(asks_servers=True), toolset="manage")

@@ -60,7 +60,7 @@ _NO_TASKS: list[dict[str, Any]] = []
 async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
     models: Annotated[Names, Field(description="from model_list; or use select")] = _NONE,
-    suites: Annotated[Names, Field(description="from suite_list; or use custom_tasks")] = _NONE,
+    suites: Annotated[Names, Field(description="from suite_list (NAME@SEED: drawn anew); or use custom_tasks")] = _NONE,
     select: Selected = "",
     endpoint: Annotated[str, Field(description="instead of the assigned ones")] = "",
     repeats: Annotated[int, Field(ge=1, le=1000, description="attempts per task")] = 1,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from llmbench_mcp.domain.task import Task
+from llmbench_mcp.domain.task import Suite, Task
 from llmbench_mcp.domain.text import visible
 from llmbench_mcp.server.arguments import Cursor, Detail, Limit
 from llmbench_mcp.server.present import Cut, decode_cursor, names, reply, shown, shown_or_none
@@ -27,6 +27,7 @@ class SuiteRow(Result):
     title: str
     version: int
     tasks: int
+    licence: str | None = Field(default=None, description="of imported data")
     description: str | None = None
 
 
@@ -64,9 +65,9 @@ async def suite_list(
     app = await app_of(ctx)
     if suite:
         return _one(await app.suites.get(suite), detail, (offset, limit), query)
-    views = await app.suites.all()
-    rows = [_suite_row(view) for view in views[offset : offset + limit]]
-    cut = Cut(rows, len(views), offset, query)
+    suites = await app.suites.heads()
+    rows = [_suite_row(one) for one in suites[offset : offset + limit]]
+    cut = Cut(rows, len(suites), offset, query)
     return reply(SuitePage(suites=rows[: cut.kept], next="run_start", **cut.facts))
 
 
@@ -75,16 +76,16 @@ def _one(view: SuiteView, detail: Detail, page: tuple[int, int], query: object) 
     weights = view.weights
     rows = [_task_row(task, weights[task.id], detail) for task in view.tasks[offset : offset + limit]]
     cut = Cut(rows, len(view.tasks), offset, query)
-    return reply(SuitePage(suites=[_suite_row(view)], tasks=rows[: cut.kept], next="run_start", **cut.facts))
+    return reply(SuitePage(suites=[_suite_row(view.suite)], tasks=rows[: cut.kept], next="run_start", **cut.facts))
 
 
-def _suite_row(view: SuiteView) -> SuiteRow:
-    suite = view.suite
+def _suite_row(suite: Suite) -> SuiteRow:
     return SuiteRow(
         name=suite.name,
         title=shown(suite.title),
         version=suite.version,
-        tasks=len(view.tasks),
+        tasks=len(suite.items),
+        licence=shown_or_none(suite.licence),
         description=shown_or_none(suite.description, 300),
     )
 

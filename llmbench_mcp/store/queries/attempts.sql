@@ -39,7 +39,7 @@ update attempts set state = 'error', failure = $2, message = $3, finished_at = $
 where job_id = $1 and state in ('pending', 'generating', 'grading');
 
 -- name: attempts_page
-select a.*, j.model_name, j.endpoint_name, j.suite
+select a.*, j.model_name, j.endpoint_name, j.suite, j.sampling
 from attempts a join jobs j on j.id = a.job_id
 where a.run_id = $1 and a.number in (select number from attempts where run_id = $1 order by number limit $2 offset $3)
 order by a.number;
@@ -48,7 +48,7 @@ order by a.number;
 select count(*) as n from attempts where run_id = $1;
 
 -- name: attempts_page_failed
-select a.*, j.model_name, j.endpoint_name, j.suite
+select a.*, j.model_name, j.endpoint_name, j.suite, j.sampling
 from attempts a join jobs j on j.id = a.job_id
 where a.run_id = $1 and a.number in (
     select number from attempts
@@ -61,7 +61,7 @@ select count(*) as n from attempts
 where run_id = $1 and (state = 'error' or (state = 'done' and passed = 0)) and ($2 is null or failure = $2);
 
 -- name: attempts_page_of_jobs
-select a.*, j.model_name, j.endpoint_name, j.suite
+select a.*, j.model_name, j.endpoint_name, j.suite, j.sampling
 from jobs j join attempts a on a.job_id = j.id
 where j.run_id = $1
   and ($2 is null or j.model_name = $2 or j.model_id = $2)
@@ -80,7 +80,7 @@ where j.run_id = $1
   and ($5 = 0 or (a.state = 'done' and a.passed = 0) or a.state = 'error');
 
 -- name: attempt_by_number
-select a.*, j.model_name, j.endpoint_name, j.suite, c.text, c.reasoning, c.tool_calls, c.packed
+select a.*, j.model_name, j.endpoint_name, j.suite, j.sampling, c.text, c.reasoning, c.tool_calls, c.packed
 from attempts a join jobs j on j.id = a.job_id left join completions c on c.attempt_id = a.id
 where a.run_id = $1 and a.number = $2;
 

@@ -32,6 +32,40 @@ order by r.created_at desc, r.id desc;
 -- name: runs_count
 select count(*) as n from runs;
 
+-- name: runs_listed
+select r.*, coalesce(sum(j.done), 0) as done, coalesce(sum(j.errors), 0) as errors,
+       coalesce(sum(j.passed), 0) as passed, coalesce(sum(j.planned), 0) as planned,
+       coalesce(sum(j.tokens), 0) as tokens
+from (
+    select * from runs
+    where ($1 is null or state = $1 or ($1 = 'open' and state in ('queued', 'running', 'paused')))
+      and (($2 is null and $3 is null) or exists (
+            select 1 from jobs k where k.run_id = runs.id and ($2 is null or k.model_name = $2 or k.model_id = $2)
+                                   and ($3 is null or k.suite = $3)))
+      and ($4 is null or lower(id) like $4 escape '!' or lower(coalesce(reason, '')) like $4 escape '!' or exists (
+            select 1 from jobs k where k.run_id = runs.id and (
+                lower(k.model_name) like $4 escape '!' or lower(k.endpoint_name) like $4 escape '!'
+                or lower(k.suite) like $4 escape '!')))
+    order by created_at desc, id desc limit $5 offset $6
+) r
+left join jobs j on j.run_id = r.id
+group by r.id
+order by r.created_at desc, r.id desc;
+
+-- name: runs_listed_count
+select count(*) as n from runs
+where ($1 is null or state = $1 or ($1 = 'open' and state in ('queued', 'running', 'paused')))
+  and (($2 is null and $3 is null) or exists (
+        select 1 from jobs k where k.run_id = runs.id and ($2 is null or k.model_name = $2 or k.model_id = $2)
+                               and ($3 is null or k.suite = $3)))
+  and ($4 is null or lower(id) like $4 escape '!' or lower(coalesce(reason, '')) like $4 escape '!' or exists (
+        select 1 from jobs k where k.run_id = runs.id and (
+            lower(k.model_name) like $4 escape '!' or lower(k.endpoint_name) like $4 escape '!'
+            or lower(k.suite) like $4 escape '!')));
+
+-- name: run_labels
+select model_name, suite from jobs where run_id = $1 order by position;
+
 -- name: runs_unfinished
 select count(*) as n from runs where state in ('queued', 'running', 'paused');
 

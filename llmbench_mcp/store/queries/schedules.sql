@@ -44,6 +44,6 @@ select suite, identity_key, sampling_key, endpoint_id, manifest, created_at from
 order by created_at desc limit 1;
 
 -- name: last_tasks
-select task_id, task_hash, validator_version, graded, last_at from scores
+select task_id, task_hash, validator_version, graded, errors, last_at from scores
 where suite = $1 and identity_key = $2 and sampling_key = $3 and endpoint_id = $4
 order by task_id, last_at;

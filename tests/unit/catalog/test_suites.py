@@ -10,6 +10,7 @@ from llmbench_validators import coding, reasoning
 from llmbench_validators.types import Completion
 
 from llmbench_mcp.catalog.catalog import Catalog
+from llmbench_mcp.catalog.lookup import TaskFinder
 from llmbench_mcp.domain.errors import InputError, NotFoundError, TaskFormatError
 
 TASK = "PROMPT:\nWhat is one and one?\n\nVALIDATION:\n```yaml\ntype: reasoning\nexpected_answer: 2\n```\n"
@@ -40,7 +41,7 @@ def test_the_first_look_has_tasks_of_two_kinds_and_its_halves_are_suites_too() -
     assert smoke.items == coding.items + reasoning.items
     assert {task.category for task in catalog.tasks_of(coding)} == {"coding"}
     assert {task.category for task in catalog.tasks_of(reasoning)} == {"reasoning"}
-    assert [suite.name for suite in catalog.suites()] == ["smoke", "coding_smoke", "reasoning_smoke"]
+    assert [suite.name for suite in catalog.suites()][:3] == ["smoke", "coding_smoke", "reasoning_smoke"]
     assert smoke.source.endswith("suites.yaml")
 
 
@@ -132,6 +133,23 @@ def test_a_file_name_that_cannot_be_an_id_is_refused(tmp_path: Path) -> None:
     assert refusal(folder(tmp_path, **{"maths__Sum of two": TASK})).startswith(
         "maths/Sum of two.md:1: 'Sum of two' cannot be part of a task id."
     )
+
+
+def test_a_category_may_have_groups_and_a_group_hidden_tests(tmp_path: Path) -> None:
+    suites = SUITE + "    - maths/hard/sum\n"
+    root = folder(tmp_path, suites, maths__hard__sum=TASK, maths__hard__README="# not a task")
+    secret = root / "hidden" / "maths" / "hard" / "sum.json"
+    secret.parent.mkdir(parents=True)
+    secret.write_text('[{"args": [1], "expected": 2}]')
+    task = Catalog.load([root]).task("maths/hard/sum")
+    assert (task.category, task.title) == ("maths", "Sum")
+    assert task.validation["hidden_tests"] == [{"args": [1], "expected": 2}]
+    assert TaskFinder([root]).find("maths/hard/sum") == task
+
+
+def test_a_folder_below_a_group_is_refused(tmp_path: Path) -> None:
+    root = folder(tmp_path, maths__hard__deep__sum=TASK)
+    assert refusal(root).startswith("maths/hard/deep:1: is a folder too deep.")
 
 
 def test_a_folder_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:

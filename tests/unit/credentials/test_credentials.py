@@ -7,7 +7,7 @@ import pickle
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llmbench_mcp.credentials.environment import Secret, all_keys, check_reference, resolve
@@ -111,6 +111,19 @@ def test_a_known_key_is_replaced_in_every_form(form: str) -> None:
 def test_a_key_inside_anything_in_base64_is_replaced(before: bytes, after: bytes, key: str) -> None:
     encoded = base64.b64encode(before + key.encode() + after).decode()
     assert PLACEHOLDER in Redactor([Secret(key)]).redact(encoded)
+
+
+@settings(deadline=None)
+@given(
+    key=st.text("abcXYZ0189-_/+.%\\u", min_size=8, max_size=30),
+    ways=st.lists(st.sampled_from(["{0}", "%{1}", "%25{1}", "%2525{1}", "\\u00{1}"]), min_size=30, max_size=30),
+    around=st.text("klm ,;", max_size=5),
+)
+def test_a_key_whose_characters_are_escaped_in_different_ways_is_replaced(
+    key: str, ways: list[str], around: str
+) -> None:
+    spelled = "".join(way.format(char, f"{ord(char):02x}") for char, way in zip(key, ways, strict=False))
+    assert Redactor([Secret(key)]).redact_known(f"{around}{spelled}{around}") == f"{around}{PLACEHOLDER}{around}"
 
 
 @pytest.mark.parametrize(

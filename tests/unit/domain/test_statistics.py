@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from llmbench_mcp.domain.paired import mcnemar_exact, paired_interval, sign_flip_p
-from llmbench_mcp.domain.repeats import mean_over_tasks, pass_at_k, pass_hat_k
+from llmbench_mcp.domain.repeats import intervals_over_tasks, mean_over_tasks, pass_at_k, pass_hat_k
 from llmbench_mcp.domain.statistics import clustered_interval, student_t95, wilson_interval
 
 rates = st.lists(st.integers(0, 4).map(lambda passed: passed / 4), min_size=1, max_size=40)
@@ -158,6 +158,15 @@ def test_any_and_all_of_k_are_scipys_hypergeometric(counts: tuple[int, int, int]
 
 def test_any_of_one_is_all_of_one_is_the_pass_rate() -> None:
     assert mean_over_tasks([(4, 1), (4, 4), (2, 0)], 1) == pytest.approx((1.25 / 3, 1.25 / 3))
+
+
+def test_intervals_of_any_and_all_count_a_task_once_however_often_it_was_tried() -> None:
+    few, many = [(5, 5)] * 6 + [(5, 0)] * 4, [(50, 50)] * 6 + [(50, 0)] * 4
+    any_right, all_right = intervals_over_tasks(few, 5)
+    assert any_right == pytest.approx(wilson_interval(6, 10))
+    assert any_right == all_right == intervals_over_tasks(many, 5)[0]
+    fair = [(5, 1)] * 10
+    assert intervals_over_tasks(fair, 5) == (wilson_interval(10, 10), wilson_interval(0, 10))
 
 
 def test_no_tasks_leave_everything_open() -> None:

@@ -103,6 +103,30 @@ def test_code_that_hangs_or_dies_loses_what_depends_on_it_and_nothing_else() -> 
     assert verdict.failure == "missed_criteria"
 
 
+SUPPORT = "def doubled(value):\n    return 2 * value\n"
+SUPPORTED = """
+from helpers import doubled
+
+def test_help():
+    assert doubled(2) == 4
+"""
+
+
+@needs_full_isolation
+def test_what_the_checks_import_cannot_be_changed_by_an_answer() -> None:
+    pillars = {**block()["pillars"], "correctness": [{"tests": SUPPORTED}]}
+    text = answer() + "\n```python helpers.py\ndef doubled(value):\n    return 5\n```\n"
+    verdict = sat(text, pillars=pillars, support={"helpers.py": SUPPORT})
+
+    assert verdict.subscores["correctness"] == 20, verdict.findings
+
+
+def test_an_answer_that_imports_what_only_the_checks_may_is_cheating() -> None:
+    verdict = sat(answer(f"import helpers\n{MODULE}"), support={"helpers.py": SUPPORT})
+
+    assert verdict.failure == "cheating"
+
+
 @needs_full_isolation
 def test_the_same_answer_gets_the_same_verdict_again() -> None:
     spoiled = answer(MODULE.replace("< entry[0]", "<= entry[0]"))
@@ -135,7 +159,7 @@ def changed(check: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"pillar": {}}, r"unknown key 'pillar'; valid are type, language, module, tests, files, pillars"),
+        ({"pillar": {}}, r"unknown key 'pillar'; valid are type, language, module, tests, files, support, pillars"),
         ({"module": "ttl_cache"}, r"module must be the path of a Python file"),
         ({"module": "../a.py"}, r"module: '\.\./a\.py' is no path inside the project"),
         ({"pillars": {"one": []}}, r"pillars must map 5 names to lists of checks"),
@@ -156,6 +180,8 @@ def changed(check: Any) -> dict[str, Any]:
         (changed({"mutation": 5, "kill": 2}), r"kill must be a number from 0\.05 to 1"),
         ({"pass_mark": 101}, r"pass_mark must be a number from 0 to 100"),
         ({"pillar_minimum": 21}, r"pillar_minimum must be a number from 0 to 20"),
+        ({"support": {"a.py": "x = "}}, r"support\[a\.py\]: is no Python"),
+        ({"reference_solution": 1}, r"reference_solution must be the text of a right answer"),
         ({"timeout_s": -1}, r"timeout_s must be a number above 0"),
     ],
 )
