@@ -15,11 +15,11 @@ import httpx2
 
 from llmbench_mcp.backends.failures import ErrorObject, Exchange, error_object, from_error_object, from_status
 from llmbench_mcp.backends.measured import ByteStream, MeasuredPath, StreamPath
-from llmbench_mcp.backends.measured_connect import CONNECT_S, is_loopback, is_proxied, tls_context
+from llmbench_mcp.backends.measured_connect import CONNECT_S, is_proxied, tls_context
 from llmbench_mcp.backends.measured_proxied import ProxiedPath
 from llmbench_mcp.backends.retry_after import retry_after_s
 from llmbench_mcp.backends.transport_errors import Trouble, mapped
-from llmbench_mcp.domain.address import Address
+from llmbench_mcp.domain.address import Address, is_loopback
 from llmbench_mcp.domain.clock import SystemClock
 from llmbench_mcp.domain.errors import EndpointError, EndpointTimeout, ProtocolError
 from llmbench_mcp.domain.ports import Clock

@@ -14,7 +14,7 @@ import httpx2
 
 from llmbench_mcp.backends.measured_wire import READ_BYTES, Endings, Shared, Wire
 from llmbench_mcp.backends.transport_errors import Trouble
-from llmbench_mcp.domain.address import Address
+from llmbench_mcp.domain.address import Address, is_loopback
 from llmbench_mcp.domain.errors import SetupError
 from llmbench_mcp.domain.text import one_line
 
@@ -23,18 +23,6 @@ _NEXT_S = 0.25
 """Head start of each address of a host over the next one (RFC 8305)."""
 
 _Place = tuple[socket.AddressFamily, tuple[str, int]]
-
-
-def is_loopback(host: str) -> bool:
-    """Whether the host, by name or number, is this machine."""
-    if host.lower() == "localhost" or host.lower().endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    mapped_v4 = getattr(address, "ipv4_mapped", None)
-    return bool((mapped_v4 or address).is_loopback)
 
 
 def is_proxied(address: Address) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
@@ -14,6 +15,14 @@ _API_TAIL = re.compile(r"(/v1)?(/(chat/completions|completions|models|embeddings
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 _NUMBERS = re.compile(r"(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+))*", re.I)
 _MOST_CHARS = 2000
+_NEAR = tuple(
+    map(
+        ipaddress.ip_network,
+        ("127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),  # RFC 1918, RFC 4193
+    )
+)
+_METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "fd20:ce::254", "fd00:42::42")))
+"""Where clouds (Amazon's, Google's, Scaleway's) tell their machines secrets, inside the private range."""
 _HINT = "Give it like http://127.0.0.1:8080 or http://host:8000/v1."
 
 
@@ -95,17 +104,28 @@ def _check_host(host: str) -> None:
         ) from error
 
 
-def is_agent_reachable(resolved_ips: list[str]) -> bool:
-    """Whether an agent may add a server at these resolved addresses: loopback or private, never link-local."""
-    return bool(resolved_ips) and all(_is_near(ipaddress.ip_address(ip)) for ip in resolved_ips)
+def is_loopback(host: str) -> bool:
+    """Whether the host, by name or number, is this machine."""
+    name = host.lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        number = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped_v4 = getattr(number, "ipv4_mapped", None)
+    return bool((mapped_v4 or number).is_loopback)
+
+
+def is_agent_reachable(resolved_ips: Iterable[str]) -> bool:
+    """Whether an agent may add a server at these resolved addresses: all of them this machine's or private."""
+    ips = [ipaddress.ip_address(ip.partition("%")[0]) for ip in resolved_ips]
+    return bool(ips) and all(map(_is_near, ips))
 
 
 def _is_near(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     mapped = getattr(ip, "ipv4_mapped", None)
     if mapped is not None:
         return _is_near(mapped)
-    if ip.is_loopback:
-        return True
-    if ip.is_link_local or ip.is_unspecified or ip.is_multicast or ip.is_reserved:
-        return False
-    return ip.is_private
+    # Not what Python calls private: that has ranges, too, behind which any other address may be (6to4, Teredo).
+    return any(ip in network for network in _NEAR) and ip not in _METADATA

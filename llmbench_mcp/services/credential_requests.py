@@ -7,7 +7,7 @@ from typing import Literal
 
 import anyio
 
-from llmbench_mcp.domain.address import Address, parse_address
+from llmbench_mcp.domain.address import Address, is_loopback, parse_address
 from llmbench_mcp.domain.credential import STORED, Asked, check_name, name_after, stored_name
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import ConflictError, InputError, NotFoundError
@@ -16,7 +16,6 @@ from llmbench_mcp.services.credentials import Credentials, CredentialView, Entry
 from llmbench_mcp.services.endpoints import Endpoints
 
 _MOST_PAGES = 8
-_LOOPBACK = ("localhost", "127.", "::1")
 RequestState = Literal["waiting", "set"]
 
 
@@ -156,4 +155,4 @@ def _is_good(known: CredentialView, wanted: _Wanted) -> bool:
 
 
 def _is_here(address: Address) -> bool:
-    return address.host.startswith(_LOOPBACK)
+    return is_loopback(address.host)

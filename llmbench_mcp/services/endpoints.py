@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import anyio
 
 from llmbench_mcp.config import Settings
-from llmbench_mcp.domain.address import Address, is_agent_reachable, parse_address
+from llmbench_mcp.domain.address import Address, is_agent_reachable, is_loopback, parse_address
 from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.credential import CredentialState
 from llmbench_mcp.domain.endpoint import Endpoint, EvictPolicy, Resident, ServerInfo
@@ -23,7 +23,6 @@ from llmbench_mcp.store.endpoints import EndpointStore
 
 _LOOK_S = 5.0
 _DEVICE = re.compile(r"[a-z]{1,16}(:[A-Za-z0-9._:\[\]-]{1,128})?")
-_LOOPBACK = ("localhost", "127.", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,14 +188,14 @@ class Endpoints:
         return await self.get(known.id)
 
     async def _device_of(self, address: Address) -> str:
-        if not address.host.startswith(_LOOPBACK):
+        if not is_loopback(address.host):
             return "remote"
         devices = await self._devices.read()
         return devices[0].id if devices else "cpu"
 
     async def _free_name(self, backend: str, address: Address) -> str:
         taken = {endpoint.name for endpoint in await self._store.all()}
-        base = f"{backend}-{address.port}" if address.host.startswith(_LOOPBACK) else f"{backend}-{address.host}"
+        base = f"{backend}-{address.port}" if is_loopback(address.host) else f"{backend}-{address.host}"
         names = [base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))]
         return next(name for name in names if name not in taken)
 

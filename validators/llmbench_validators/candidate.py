@@ -222,7 +222,7 @@ def _repeated(function: Callable[..., Any], calls: list[tuple[Any, Any]], times:
 
 
 def _answer(channel: int, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    _send(channel, _reply(function, args, kwargs))
+    _send(channel, _called(function, wire.decode(args), wire.decode(kwargs)))
 
 
 def _watched_answer(channel: int, function: Callable[..., Any], args: Any, kwargs: Any) -> None:

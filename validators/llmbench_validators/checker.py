@@ -9,6 +9,7 @@ the answer's speed is measured too. With ``watched`` what calls do to their argu
 the test code's own objects; with ``compare`` "argument" the expected values are of the first argument after the call.
 A job with ``calls`` (list of ``[args, kwargs]``) instead of stages and setup asks for the values alone; one with
 ``replies`` is described in :mod:`llmbench_validators.project_check`.
+With ``plain`` in a job an outcome of stages is sent as JSON without tags.
 outcome: ``{stages: {name: (passed, total)}, failure, findings, performance, recycle}``, ``{values: [(good, value)]}``,
 ``{spec_error}`` or ``{fault}``.
 """
@@ -70,7 +71,8 @@ def _serve(control: socket.socket, zygote: WarmZygote) -> None:
             outcome = {"spec_error": str(exc)}
         except SandboxFault as exc:
             outcome = {"fault": str(exc), "recycle": True}
-        wire.send(control, wire.encode(outcome))
+        plain = wire.PLAIN in job and "stages" in outcome
+        wire.send(control, {wire.PLAIN: outcome} if plain else wire.encode(outcome))
         if outcome.get("recycle"):
             return
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -165,28 +167,38 @@ def _set_fixed_limits(*, alone: bool) -> None:
     _set_limit("RLIMIT_NPROC", MAX_TASKS if alone else 1024)
 
 
-def preparation(plan: Plan, limits: Limits) -> Callable[[], None]:
-    """What a candidate process does first: its own limits and the system call filter. Raises OSError there.
+def preparation(plan: Plan, limits: Limits, arrive: Callable[[], None]) -> Callable[[], None]:
+    """What a candidate process does first: ``arrive``, then its own limits and the system call filter.
 
-    Made before the fork, so that the process itself touches as little as possible.
+    Raises OSError there. Made before the fork, so that the process itself touches as little as possible.
     """
     wanted = [("RLIMIT_CPU", limits.cpu_seconds, 1)]  # the soft limit's signal tells time from other deaths
     if plan.size is not None:
         wanted.append(("RLIMIT_AS", plan.size + limits.memory_bytes, 0))
-    settings = [setting for entry in wanted if (setting := _setting(*entry)) is not None]
-    filter_calls, die_with_parent = plan.filter_calls, kernel.death_wish()
+    settings = [_limiter(*setting) for entry in wanted if (setting := _setting(*entry)) is not None]
+    filter_calls, die_with_parent, own_number = plan.filter_calls, kernel.death_wish(), os.getpid
 
     def prepare() -> None:
-        for number, pair in settings:
-            try:
-                resource.setrlimit(number, pair)
-            except (ValueError, OSError):
-                continue  # some platforms know a limit and refuse it; the start-up probe lowers the level then
+        arrive()
+        for set_limit in settings:
+            set_limit()
         die_with_parent()
-        if filter_calls is not None and filter_calls(os.getpid()) < 0:
+        if filter_calls is not None and filter_calls(own_number()) < 0:
             raise OSError("the system call filter was refused")
 
     return prepare
+
+
+def _limiter(number: int, pair: tuple[int, int]) -> Callable[[], object]:
+    """Sets a limit, or not: some platforms know one and refuse it; the start-up probe lowers the level then."""
+    if kernel.LINUX:
+        return kernel.prepared("setrlimit", number, struct.pack("LL", *pair))
+
+    def set_limit() -> None:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(number, pair)
+
+    return set_limit
 
 
 def _set_limit(name: str, value: int) -> None:
@@ -195,7 +207,7 @@ def _set_limit(name: str, value: int) -> None:
         try:
             resource.setrlimit(*setting)
         except (ValueError, OSError):
-            return  # as above
+            return  # as in _limiter
 
 
 def _setting(name: str, value: int, slack: int = 0) -> tuple[int, tuple[int, int]] | None:

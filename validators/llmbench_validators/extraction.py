@@ -132,7 +132,7 @@ def _whole(text: str, function: str, blocks: Sequence[fences.Block]) -> list[_Pi
         from_json = _from_json(part, function)
         if from_json is not None:
             return [from_json]
-    tree = repair.parsed(text)
+    tree = repair.parsed(text) if not text.lstrip().startswith("`") else None  # no Python begins with that
     piece = _Piece(text, tree, "whole") if tree is not None else None
     if piece is None and not blocks:
         piece = _piece(text, "whole")

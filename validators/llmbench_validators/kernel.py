@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
 import os
 import struct
 import sys
@@ -61,18 +63,24 @@ def seccomp_installer(program: bytes, offsets: tuple[int, ...]) -> Callable[[int
     """
     buffer = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
-    holder = ctypes.create_string_buffer(header, len(header))
-    holes = [ctypes.c_uint32.from_buffer(buffer, offset) for offset in offsets]
-    call = _library().prctl
-    arguments = (PR_SET_SECCOMP, ctypes.c_ulong(2), ctypes.c_ulong(ctypes.addressof(holder)))
+    call = prepared("prctl", PR_SET_SECCOMP, 2, header, 0, 0)
+    put = struct.Struct("=I").pack_into
 
     def install(value: int) -> int:
-        for hole in holes:
-            hole.value = value
-        return int(call(*arguments))
+        for offset in offsets:
+            put(buffer, offset, value)
+        return call()
 
-    install.__dict__["kept"] = buffer, holder  # the kernel reads them when it is called
     return install
+
+
+def prepared(name: str, *arguments: int | bytes) -> Callable[[], int]:
+    """A call of the C function of that name; numbers are passed as long, bytes as a pointer to a copy of them.
+
+    See :func:`quick`. Everything is converted here, so that the call itself writes to few pages.
+    """
+    kept = [ctypes.create_string_buffer(a, len(a)) if isinstance(a, bytes) else ctypes.c_long(a) for a in arguments]
+    return functools.partial(quick(name), *kept)
 
 
 def quick(name: str) -> Callable[..., int]:
@@ -85,15 +93,24 @@ def quick(name: str) -> Callable[..., int]:
     return cast("Callable[..., int]", getattr(_forker, name))
 
 
-def fork() -> int:
-    """``fork(2)`` without Python's hooks after it; only for a process of one thread.
+def last_error() -> int:
+    """The error number of the last call made with :func:`quick` or :func:`prepared`."""
+    return ctypes.get_errno()
+
+
+def forker() -> Callable[[], int]:
+    """``fork(2)`` without Python's hooks after it; only for a process of one thread. Negative when it fails.
 
     The hooks put the interpreter's locks in order, of which one thread has none taken, and seed ``random`` anew,
     which would make answers that use it a matter of luck. They cost as much as the call itself.
     """
-    if _forker is None:
-        return os.fork()
-    return int(_checked(_forker.fork(), "fork"))
+    return os.fork if _forker is None else prepared("fork")
+
+
+def give_back_memory() -> None:
+    """Return what the C library holds and does not use, for a fork has to copy the tables of that too."""
+    with contextlib.suppress(AttributeError, OSError):
+        quick("malloc_trim")(0)
 
 
 def keep_capabilities(mask: int) -> None:
@@ -109,7 +126,4 @@ def death_wish() -> Callable[[], object]:
 
     Prepared like :func:`seccomp_installer`; a no-op off Linux.
     """
-    if not LINUX:
-        return lambda: None
-    call, arguments = _library().prctl, (PR_SET_PDEATHSIG, ctypes.c_ulong(9))
-    return lambda: call(*arguments)
+    return prepared("prctl", PR_SET_PDEATHSIG, 9, 0, 0, 0) if LINUX else lambda: None

@@ -48,14 +48,14 @@ class _Checker:
         return report
 
     def run(self, job: dict[str, Any], seconds: float) -> dict[str, Any]:
-        return self._exchange(job, seconds)
+        return self._exchange({**job, wire.PLAIN: True}, seconds)
 
     def _exchange(self, message: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
         try:
             self._channel.settimeout(seconds)
             if message is not None:
                 wire.send_trusted(self._channel, message)
-            reply = wire.decode(wire.unpack(self._mailbox.take(_MAX_OUTCOME)))
+            reply = _outcome(wire.unpack(self._mailbox.take(_MAX_OUTCOME)))
         except (OSError, EOFError, ValueError) as exc:
             self.stop(kill=True)
             raise SandboxFault(f"the checker process failed: {exc or type(exc).__name__}") from exc
@@ -80,6 +80,11 @@ class _Checker:
             self._process.kill()
             self._process.wait()
         folders.remove(self._folder)
+
+
+def _outcome(reply: Any) -> Any:
+    """What the checker's reply stands for. Most outcomes are JSON as they are, where tuples have become lists."""
+    return reply[wire.PLAIN] if isinstance(reply, dict) and wire.PLAIN in reply else wire.decode(reply)
 
 
 class Pool:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # the process that candidates are forked from does without it
 
 MAX_REPLY = 8 << 20
 """Bytes a candidate's reply may take, header included; an honest sender keeps to it."""
+PLAIN = "plain"
+"""The key of an object whose value is JSON as it is, without tags."""
 MAX_DEPTH = 80
 MAX_ITEMS = 2_000_000
 _SAFE_INT = 1 << 53

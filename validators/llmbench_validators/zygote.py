@@ -60,6 +60,7 @@ def main(control: int, folder: str, mode: str = "", account: str = "") -> None:
     candidate.rehearse()
     gc.collect()
     gc.freeze()
+    kernel.give_back_memory()
     try:
         os.write(control, wire.pack(nursery.describe()))
         nursery.serve()
@@ -79,7 +80,8 @@ class _Nursery:
         self._places = Places(folder)
         self._home = ""
         self._alive: dict[int, Place] = {}
-        self._preparations: dict[tuple[int, int], Callable[[], None]] = {}
+        self._preparations: dict[tuple[str, int, int], Callable[[], None]] = {}
+        self._fork = kernel.forker()
         if kernel.LINUX:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)  # after the change of account, which clears it
             kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
@@ -116,18 +118,22 @@ class _Nursery:
         sample = place.path
         if self._home != sample:  # here rather than in each child, for the reason given above
             self._home = os.environ["TMPDIR"] = os.environ["HOME"] = sample
-        prepare = self._preparation((memory_bytes, cpu_seconds))
-        pid = kernel.fork()
+        prepare = self._preparation((sample, memory_bytes, cpu_seconds))
+        pid = self._fork()
         if pid == 0:
-            _become_candidate(channels, self._control, sample, prepare)
+            _become_candidate(channels, prepare)
+        if pid < 0:
+            raise OSError(kernel.last_error(), "a candidate process could not be started")
         self._alive[pid] = place
         return pid
 
-    def _preparation(self, limits: tuple[int, int]) -> Callable[[], None]:
-        if limits not in self._preparations:
+    def _preparation(self, needs: tuple[str, int, int]) -> Callable[[], None]:
+        if needs not in self._preparations:
+            sample, *limits = needs
+            arrive = _arrival(sample, self._control)
             self._preparations.clear()
-            self._preparations[limits] = confine.preparation(self._plan, confine.Limits(*limits))
-        return self._preparations[limits]
+            self._preparations[needs] = confine.preparation(self._plan, confine.Limits(*limits), arrive)
+        return self._preparations[needs]
 
     def end(self, pid: int, grace_s: float = 0.0) -> tuple[int, bool, bool]:
         """Make sure nothing of the candidate is left.
@@ -148,14 +154,38 @@ class _Nursery:
             self.end(pid)
 
 
-def _become_candidate(channels: tuple[int, ...], control: int, sample: str, prepare: Callable[[], None]) -> None:
+def _arrival(sample: str, control: int) -> Callable[[], None]:
+    """Gives a new process a session and a folder of its own, and takes the control channel from it."""
+    if not kernel.LINUX:
+        return _portable_arrival(sample, control)
+    steps = (
+        kernel.prepared("setsid"),
+        kernel.prepared("close", control),
+        kernel.prepared("chdir", os.fsencode(sample) + b"\0"),
+    )
+
+    def arrive() -> None:
+        for step in steps:
+            if step() < 0:
+                raise OSError(kernel.last_error(), "a candidate process could not be set up")
+
+    return arrive
+
+
+def _portable_arrival(sample: str, control: int) -> Callable[[], None]:
+    def arrive() -> None:
+        os.setsid()
+        os.close(control)
+        os.chdir(sample)
+
+    return arrive
+
+
+def _become_candidate(channels: tuple[int, ...], prepare: Callable[[], None]) -> None:
     """In the forked process. Every page touched here is copied, so it is plain calls of prepared things."""
     try:
         candidate.reset_signal(_TERM, _DEFAULT)
         candidate.reset_signal(_INT, _DEFAULT)
-        os.setsid()
-        os.close(control)
-        os.chdir(sample)
         prepare()
     except BaseException:  # noqa: BLE001 - whatever went wrong, no code may run unconfined
         os._exit(CONFINEMENT_FAILED)
