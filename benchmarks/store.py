@@ -60,7 +60,7 @@ class Nobody:
         """Never."""
         raise AssertionError("the benchmark asks no server")
 
-    async def detect(self, url: str, credential_ref: str | None = None) -> ServerInfo:
+    async def detect(self, url: str, credential_ref: str | None = None, by_agent: bool = False) -> ServerInfo:
         """Never."""
         raise AssertionError("the benchmark asks no server")
 

@@ -25,7 +25,8 @@ Made by `benchmarks/suite_page.py` from the tasks themselves. What a task file h
 Ten imaginary models sit every suite {SITTINGS} times, one attempt at each task. Their abilities are
 {ABILITIES[0]:g} to {ABILITIES[-1]:g} logits, half a logit apart, and a task is an item of the Rasch model whose
 difficulty is that of its level: easy {LOGITS["easy"]:g}, medium {LOGITS["medium"]:g}, hard {LOGITS["hard"]:g}.
-These are assumptions, not estimates: they say what a suite of this size and spread can do at best, not what it has done.
+These are assumptions, not estimates: they say what a suite of this size and spread can do at best, not what it has
+done.
 
 * **separation**: the share of the spread of estimated abilities that is real (Wright and Masters 1982).
 * **KR-20**: formula 20 of Kuder and Richardson (1937), the inner consistency.

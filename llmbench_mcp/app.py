@@ -122,7 +122,12 @@ def real_doors(settings: Settings | None = None) -> Doors:
 
     clock = SystemClock()
     keys = Keys()
-    backends = EntryPointBackends(resolve_secret=keys.resolve, redact=known().redact_known, clock=clock)
+    backends = EntryPointBackends(
+        resolve_secret=keys.resolve,
+        redact=known().redact_known,
+        clock=clock,
+        agents_stay_near=settings is None or not settings.agent_any_address,
+    )
     devices = MachineDevices(exporters=settings.exporters if settings else ())
     return Doors(clock, backends, devices, check_reference, energy=devices, owners=devices, keys=keys)
 

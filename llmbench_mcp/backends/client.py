@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +17,7 @@ from llmbench_mcp.backends.failures import ErrorObject, Exchange, error_object, 
 from llmbench_mcp.backends.measured import ByteStream, MeasuredPath, StreamPath
 from llmbench_mcp.backends.measured_connect import CONNECT_S, is_proxied, tls_context
 from llmbench_mcp.backends.measured_proxied import ProxiedPath
+from llmbench_mcp.backends.places import places_of
 from llmbench_mcp.backends.retry_after import retry_after_s
 from llmbench_mcp.backends.transport_errors import Trouble, mapped
 from llmbench_mcp.domain.address import Address, is_loopback
@@ -49,13 +50,15 @@ class ClientOptions:
     server.
 
     ``certificate``: PEM text of the one certificate that an https server must have, instead of the system's
-    authorities.
+    authorities. ``near_only``: connect to this machine and private networks only, whatever the host's name leads to by
+    then, and through no proxy.
     """
 
     credential: Callable[[], Awaitable[str | None]] = no_credential
     redact: Callable[[str], str] = str
     clock: Clock = field(default_factory=SystemClock)
     certificate: str | None = None
+    near_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +87,13 @@ class HttpClient:
         self._http = httpx2.AsyncClient(
             follow_redirects=False,
             verify=tls,
-            trust_env=not is_loopback(address.host),
+            trust_env=not is_loopback(address.host) and not self.options.near_only,
             limits=_LIMITS[address.scheme],
             headers={"Accept-Encoding": "identity"},
         )
-        self._measured = MeasuredPath(address, self.options.clock, tls)
+        self._measured = MeasuredPath(address, self.options.clock, tls, near_only=self.options.near_only)
         proxied = ProxiedPath(address.base, self._http, self.options.clock)
-        self._streams: StreamPath = proxied if is_proxied(address) else self._measured
+        self._streams: StreamPath = proxied if is_proxied(address) and not self.options.near_only else self._measured
 
     @property
     def clock(self) -> Clock:
@@ -125,7 +128,7 @@ class HttpClient:
         headers = await self._headers()
         with mapped(self.address.base), anyio.move_on_after(total_s):
             request = self._build(method, path, body, headers, httpx2.Timeout(total_s, connect=CONNECT_S))
-            response = await self._http.send(request, stream=True)
+            response = await self._sent(request)
             try:
                 answer = await _whole(response, method, path)
             finally:
@@ -133,6 +136,39 @@ class HttpClient:
             # A server may put the key it was given anywhere, into a model's name too.
             return replace(answer, body=self.options.redact(answer.body.decode("latin-1")).encode("latin-1"))
         raise EndpointTimeout(f"{self.address.base} did not finish its answer in {total_s:g} s.", "Try again later.")
+
+    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer's beginning; where the server must stay near, of the first of its checked addresses that answers.
+
+        The connection goes to the address that was checked: the name is not looked up a second time.
+        """
+        if not self.options.near_only:
+            return await self._http.send(request, stream=True)
+        *others, last = await self._checked()
+        for number in others:
+            with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                return await self._http.send(self._pinned(request, number), stream=True)
+        return await self._http.send(self._pinned(request, last), stream=True)
+
+    async def _checked(self) -> list[str]:
+        trouble = Trouble(self.address.base)
+        try:
+            return [where[0] for _, where in await places_of(self.address, near_only=True)]
+        except UnicodeError as error:
+            raise trouble.no_host() from error
+        except OSError as error:
+            raise trouble.refused(error) from error
+
+    def _pinned(self, request: httpx2.Request, number: str) -> httpx2.Request:
+        """The request for one address of the server; it and its certificate are still asked for by name."""
+        names = {"sni_hostname": self.address.host}
+        return httpx2.Request(
+            request.method,
+            request.url.copy_with(host=number),
+            headers=request.headers,
+            content=request.content,
+            extensions={**request.extensions, **names},
+        )
 
     def accept(self, answer: Answer) -> dict[str, Any]:
         """The JSON object of a good answer; raises what any other answer means."""

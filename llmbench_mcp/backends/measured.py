@@ -82,13 +82,21 @@ class MeasuredPath:
     """Streaming requests to one server, each timed from its last byte's way into the socket.
 
     Connections are as many as there are requests in flight. An idle one is used again within ``keep_s``
-    (by default 2 s with TLS, else never).
+    (by default 2 s with TLS, else never). ``near_only``: as ``places_of``.
     """
 
-    def __init__(self, address: Address, clock: Clock, tls: ssl.SSLContext, keep_s: float | None = None) -> None:
-        self._dialler = Dialler(address, tls, clock.monotonic)
+    def __init__(
+        self,
+        address: Address,
+        clock: Clock,
+        tls: ssl.SSLContext,
+        keep_s: float | None = None,
+        *,
+        near_only: bool = False,
+    ) -> None:
+        self._dialler = Dialler(address, tls, clock.monotonic, near_only)
         self._prefix = quote(address.path, safe=_PATH_CHARS)
-        self._host = _host_header(address)
+        self._host = host_header(address)
         self._keep_s = _KEEP_S[address.scheme] if keep_s is None else keep_s
         self._idle: list[tuple[float, Wire]] = []
 
@@ -186,7 +194,7 @@ class _Reads:
         return found
 
 
-def _host_header(address: Address) -> str:
+def host_header(address: Address) -> str:
     """RFC 9110 Host: brackets around IPv6, no default port, names in ASCII."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     if not host.isascii():

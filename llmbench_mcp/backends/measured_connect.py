@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import ssl
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ import anyio
 import httpx2
 
 from llmbench_mcp.backends.measured_wire import READ_BYTES, Endings, Shared, Wire
+from llmbench_mcp.backends.places import Place, places_of
 from llmbench_mcp.backends.transport_errors import Trouble
 from llmbench_mcp.domain.address import Address, is_loopback
 from llmbench_mcp.domain.errors import SetupError
@@ -21,8 +21,6 @@ from llmbench_mcp.domain.text import one_line
 CONNECT_S = 5.0
 _NEXT_S = 0.25
 """Head start of each address of a host over the next one (RFC 8305)."""
-
-_Place = tuple[socket.AddressFamily, tuple[str, int]]
 
 
 def is_proxied(address: Address) -> bool:
@@ -66,8 +64,11 @@ def _pinned(address: Address, certificate: str) -> ssl.SSLContext:
 class Dialler:
     """Opens connections to one server."""
 
-    def __init__(self, address: Address, context: ssl.SSLContext, now: Callable[[], float]) -> None:
+    def __init__(
+        self, address: Address, context: ssl.SSLContext, now: Callable[[], float], near_only: bool = False
+    ) -> None:
         self._address = address
+        self._near_only = near_only
         self._context = context if address.scheme == "https" else None
         self._now = now
         self._shared: Shared | None = None
@@ -88,7 +89,7 @@ class Dialler:
         host = self._address.host
         shared = self._shared or Shared(self.trouble, self._now, memoryview(bytearray(READ_BYTES)), Endings())
         self._shared = shared
-        sock = await _open_socket(await _places(host, self._address.port))
+        sock = await _open_socket(await places_of(self._address, self._near_only))
         try:
             _, wire = await asyncio.get_running_loop().create_connection(
                 lambda: Wire(shared),
@@ -102,23 +103,14 @@ class Dialler:
         return wire
 
 
-async def _places(host: str, port: int) -> Sequence[_Place]:
-    try:
-        number = ipaddress.ip_address(host)
-    except ValueError:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return list(dict.fromkeys((family, place[:2]) for family, _, _, _, place in found))  # type: ignore[misc]  # IP
-    return [(socket.AF_INET if number.version == 4 else socket.AF_INET6, (host, port))]
-
-
-async def _open_socket(places: Sequence[_Place]) -> socket.socket:
+async def _open_socket(places: Sequence[Place]) -> socket.socket:
     """A socket connected to whichever place answers first. Raises OSError, the first place's."""
     if len(places) == 1:
         return await _try(places[0])
     won: list[socket.socket] = []
     errors: list[OSError] = []
 
-    async def attempt(place: _Place, failed: anyio.Event) -> None:
+    async def attempt(place: Place, failed: anyio.Event) -> None:
         try:
             won.append(await _try(place))
             group.cancel_scope.cancel()
@@ -147,7 +139,7 @@ def _close(sockets: Sequence[socket.socket]) -> None:
         one.close()
 
 
-async def _try(place: _Place) -> socket.socket:
+async def _try(place: Place) -> socket.socket:
     family, target = place
     sock = socket.socket(family, socket.SOCK_STREAM)
     sock.setblocking(False)

@@ -9,6 +9,7 @@ import anyio
 
 from llmbench_mcp.backends.client import HttpClient
 from llmbench_mcp.backends.measured import ByteStream
+from llmbench_mcp.backends.messages import ollama_messages
 from llmbench_mcp.backends.ollama_stream import LineSplitter, OllamaStream
 from llmbench_mcp.backends.openai_wire import Patience, fault, out_of_time, redacted
 from llmbench_mcp.domain.chat import ChatRequest, Completion, Sampling
@@ -30,10 +31,7 @@ def chat_body(request: ChatRequest, context_length: int | None, keep_alive: int 
 
     A prompt that does not fit is to be refused: by default Ollama drops the oldest messages and says nothing.
     """
-    messages = [{"role": "user", "content": request.prompt}]
-    if request.system is not None:
-        messages.insert(0, {"role": "system", "content": request.system})
-    body: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
+    body: dict[str, Any] = {"model": request.model, "messages": ollama_messages(request), "stream": True}
     body |= {"truncate": False, "shift": False, "options": options(request.sampling, context_length)}
     if request.sampling.reasoning is not None:
         body["think"] = _THINK.get(request.sampling.reasoning, request.sampling.reasoning)

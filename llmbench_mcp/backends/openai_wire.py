@@ -12,6 +12,7 @@ import anyio
 
 from llmbench_mcp.backends.client import JSON_BYTES, HttpClient, parse_json
 from llmbench_mcp.backends.measured import ByteStream
+from llmbench_mcp.backends.messages import openai_messages
 from llmbench_mcp.backends.openai_stream import TEXT_CHARS, ChatStream
 from llmbench_mcp.backends.sse import SseParser
 from llmbench_mcp.domain.chat import ChatRequest, Completion, ToolCall, Watch
@@ -97,12 +98,9 @@ async def fetch_list(client: HttpClient) -> tuple[list[Mapping[str, Any]], dict[
 
 def chat_body(request: ChatRequest) -> dict[str, Any]:
     """The JSON body of a streaming chat request; sampling values of None are left to the server."""
-    messages = [{"role": "user", "content": request.prompt}]
-    if request.system is not None:
-        messages.insert(0, {"role": "system", "content": request.system})
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": messages,
+        "messages": openai_messages(request),
         "stream": True,
         "stream_options": {"include_usage": True},
     }

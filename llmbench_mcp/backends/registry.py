@@ -56,6 +56,7 @@ class EntryPointBackends:
             request; raises AuthError where there is none.
         redact: takes known secrets out of text from servers, answers included, and changes nothing else.
         clock: stamps streams and paces polling.
+        agents_stay_near: connect to endpoints that agents added only where agents may add some.
     """
 
     def __init__(
@@ -64,7 +65,9 @@ class EntryPointBackends:
         resolve_secret: Callable[[str, str], Awaitable[Revealable | None]] = no_secret,
         redact: Callable[[str], str] = str,
         clock: Clock | None = None,
+        agents_stay_near: bool = True,
     ) -> None:
+        self._agents_stay_near = agents_stay_near
         self._resolve = resolve_secret
         self._redact = redact
         self._clock = clock or SystemClock()
@@ -89,16 +92,17 @@ class EntryPointBackends:
             SetupError: no such backend, or its package cannot be imported.
             InputError: the endpoint's URL is malformed.
         """
-        return self._class(endpoint.backend)(endpoint, self._client(endpoint.url, endpoint.credential_ref))
+        by_agent = endpoint.added_by == "agent"
+        return self._class(endpoint.backend)(endpoint, self._client(endpoint.url, endpoint.credential_ref, by_agent))
 
-    async def detect(self, url: str, credential_ref: str | None = None) -> ServerInfo:
+    async def detect(self, url: str, credential_ref: str | None = None, by_agent: bool = False) -> ServerInfo:
         """Which backend serves at that base URL.
 
         Raises:
             InputError: the URL is malformed.
             EndpointError: nothing answers, or no backend knows what does.
         """
-        client = self._client(url, credential_ref)
+        client = self._client(url, credential_ref, by_agent)
         try:
             name = await self._recognise(client)
             base = client.address.base
@@ -124,12 +128,13 @@ class EntryPointBackends:
             "Check that the address is an inference server's base URL.",
         )
 
-    def _client(self, url: str, credential_ref: str | None) -> HttpClient:
+    def _client(self, url: str, credential_ref: str | None, by_agent: bool) -> HttpClient:
         from llmbench_mcp.backends.client import ClientOptions, HttpClient
 
         address = parse_address(url)
-        options = ClientOptions(partial(self._secret, credential_ref, address.origin), self._redact, self._clock)
-        return HttpClient(address, options)
+        credential = partial(self._secret, credential_ref, address.origin)
+        near_only = by_agent and self._agents_stay_near
+        return HttpClient(address, ClientOptions(credential, self._redact, self._clock, near_only=near_only))
 
     async def _secret(self, credential_ref: str | None, origin: str) -> str | None:
         secret = await self._resolve(credential_ref, origin) if credential_ref else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import httpx2
@@ -45,6 +45,15 @@ class Trouble:
     def no_host(self) -> UnreachableError:
         """The host's name is none."""
         return UnreachableError(f"{self._base} has no valid host name.", "Check the address.")
+
+    def far(self, addresses: Sequence[str]) -> UnreachableError:
+        """The host's name leads where an agent's endpoint may not be."""
+        where = ", ".join(one_line(address, 45) for address in addresses[:3])
+        return UnreachableError(
+            f"{self._base} leads to {where}; an endpoint that an agent added must stay on this machine or a private "
+            "network.",
+            "Ask the person to run: llmbench-mcp endpoint add URL (or set LLMBENCH_AGENT_ANY_ADDRESS=1).",
+        )
 
     def encoded(self) -> ProtocolError:
         """A body in a content coding that was not asked for."""

@@ -99,7 +99,11 @@ def review(paths: Sequence[Path], extra_dirs: Sequence[Path] = ()) -> Review:
 
 
 def _is_shipped(shipped: Traversable, places: dict[_Place, None]) -> bool:
-    return any(str(place.root) == str(shipped) for place in places)
+    return any(_is_same(place.root, shipped) for place in places)
+
+
+def _is_same(one: Traversable, other: Traversable) -> bool:
+    return Path(str(one)).resolve() == Path(str(other)).resolve()
 
 
 def _read(place: _Place, taken: dict[str, str], found: Review) -> None:
@@ -173,7 +177,7 @@ def _review_suites(root: Traversable, found: Review) -> None:
     shipped = files("llmbench_datasets")
     ids, others = set(task_ids(root)), dict[str, Suite]()
     try:
-        if str(root) != str(shipped):
+        if not _is_same(root, shipped):
             known = task_ids(shipped)
             others = {suite.name: suite for suite in parse_suites(read_source(shipped / SUITES), known)}
             ids |= set(known)

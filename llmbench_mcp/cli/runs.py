@@ -66,16 +66,24 @@ def status(
     return exit_codes.RUN_NOT_CLEAN if wait and found.is_over and not is_clean(found) else exit_codes.OK
 
 
-def cancel(context: typer.Context, run_id: Annotated[str, typer.Argument(metavar="ID")]) -> None:
-    """Stop a run; what is done is kept."""
-    from llmbench_mcp.cli import shapes
+def cancel(
+    context: typer.Context,
+    run_id: Annotated[str | None, typer.Argument(metavar="[ID]")] = None,
+    device: Annotated[str | None, typer.Option(help="Only what is on this device; without ID, of all runs.")] = None,
+) -> None:
+    """Stop a run, or what runs have on a device; what is done is kept."""
+    from llmbench_mcp.cli import shapes, tables
 
     here = session(context)
-
-    async def work(app: App) -> Run:
-        return await app.runs.cancel(run_id)
-
-    found = here.use(work)
+    if device is not None:
+        hit = here.use(lambda app: app.runs.cancel_on(device, run_id))
+        told = [f"{run.id}: {run.state}" for run in hit] or [f"Nothing was open on {device}."]
+        here.show({"runs": [shapes.run(run) for run in hit]}, lambda: [tables.sentence(line) for line in told])
+        return
+    if run_id is None:
+        raise UsageError("Name a run, or --device.", context)
+    named = run_id
+    found = here.use(lambda app: app.runs.cancel(named))
     here.show({"run": shapes.run(found)}, lambda: render_run(found))
 
 

@@ -28,7 +28,8 @@ _HINT = "Give it like http://127.0.0.1:8080 or http://host:8000/v1."
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A normalised server address. ``base`` has no trailing slash and no ``/v1``; IPv6 keeps brackets."""
+    """A normalised server address, its host in ASCII. ``base`` has no trailing slash and no ``/v1``; IPv6 keeps
+    brackets."""
 
     scheme: str
     host: str
@@ -70,7 +71,8 @@ def parse_address(text: str) -> Address:
     _check_parts(parts)
     if port == 0:
         raise InputError("The server address has port 0, where nothing can listen.", _HINT)
-    host = (parts.hostname or "").rstrip(".")
+    _check_host(parts.hostname or "")
+    host = _plain(parts.hostname or "").rstrip(".")
     _check_host(host)
     default = 443 if parts.scheme == "https" else 80
     path = _API_TAIL.sub("", re.sub(r"/{2,}", "/", parts.path).rstrip("/"))
@@ -89,6 +91,16 @@ def _check_parts(parts: SplitResult) -> None:
         raise InputError("The server address has no host.", _HINT)
     if parts.query or parts.fragment:
         raise InputError("The server address has a query or fragment, which a base address cannot have.", _HINT)
+
+
+def _plain(host: str) -> str:
+    """The host as it is looked up (RFC 3490): look-alikes of other scripts show, other forms of a letter do not."""
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode("ascii").lower()
+    except UnicodeError as error:
+        raise InputError(f"The host '{one_line(host, 80)}' is no host's name.", _HINT) from error
 
 
 def _check_host(host: str) -> None:

@@ -70,7 +70,8 @@ class ChatRequest:
     """A rendered prompt for one model. ``tools`` are OpenAI function schemas.
 
     ``watch`` is given every piece of reasoning and answer as it comes; a word from it ends the stream, and is
-    the completion's ``finish_reason``.
+    the completion's ``finish_reason``. ``turns`` are what was said since the prompt: of a task in turns, the model's
+    answers so far with the results its calls were given.
     """
 
     model: str
@@ -79,6 +80,7 @@ class ChatRequest:
     sampling: Sampling = Sampling()
     tools: tuple[Mapping[str, Any], ...] = ()
     watch: Watch | None = field(default=None, compare=False)
+    turns: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,11 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What the model answered. ``complete`` is False when the stream ended with neither finish nor [DONE]."""
+    """What the model answered. ``complete`` is False when the stream ended with neither finish nor [DONE].
+
+    Of a task in turns it is the last answer, with usage and timing of all of them; ``turns`` holds every answer with
+    its own, the last one included.
+    """
 
     text: str
     reasoning: str = ""
@@ -136,3 +142,21 @@ class Completion:
     complete: bool = True
     error: str | None = None
     bad_events: int = 0
+    turns: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call is answered with. ``native``: the server returned the call, and it did not stand in the text."""
+
+    name: str
+    content: str
+    native: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An answer and the results given to its calls, in their order; none where the conversation ended."""
+
+    answer: Completion
+    results: tuple[ToolResult, ...] = ()

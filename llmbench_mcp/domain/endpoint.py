@@ -8,6 +8,7 @@ from typing import Literal
 
 BackendName = str
 EvictPolicy = Literal["own", "any"]
+Adder = Literal["person", "agent"]
 EndpointState = Literal["unknown", "reachable", "unreachable", "no_access"]
 
 
@@ -27,7 +28,7 @@ class Endpoint:
     credential_ref: str | None = None
     concurrency: int = 1
     evict: EvictPolicy = "own"
-    added_by: Literal["person", "agent"] = "person"
+    added_by: Adder = "person"
     server_version: str | None = None
     reachable: bool | None = None
     last_seen: str | None = None

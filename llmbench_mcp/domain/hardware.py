@@ -44,6 +44,12 @@ class Energy:
     joules: float | None = None
     reason: str | None = None
 
+    def plus(self, other: Energy) -> Energy:
+        """Both together, which is unknown, with its reason, where one of them is."""
+        if self.joules is None or other.joules is None:
+            return Energy(reason=self.reason or other.reason)
+        return Energy(self.joules + other.joules)
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceSample:

@@ -100,8 +100,8 @@ class BackendFactory(Protocol):
         """A backend for that endpoint. Raises SetupError for an unknown backend name."""
         ...
 
-    async def detect(self, url: str, credential_ref: str | None = None) -> ServerInfo:
-        """Which backend serves at that base URL. Raises EndpointError subclasses."""
+    async def detect(self, url: str, credential_ref: str | None = None, by_agent: bool = False) -> ServerInfo:
+        """Which backend serves at that base URL, looked at on an agent's behalf or not. Raises EndpointError."""
         ...
 
     def names(self) -> Sequence[str]:

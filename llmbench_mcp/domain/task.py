@@ -70,6 +70,11 @@ class Task:
         """About how many tokens the prompt has, by its characters; servers count what it really has."""
         return -(-(len(self.prompt) + len(self.system or "")) // CHARS_PER_TOKEN)
 
+    @property
+    def in_turns(self) -> bool:
+        """Whether right calls are answered with given results, after which the model is asked on."""
+        return "turns" in self.validation
+
     def content_hash(self) -> str:
         """Hash of everything that can change a verdict: 16 hex digits."""
         body: list[Any] = [self.prompt, self.system, self.expected, self.validation, list(self.needs)]

@@ -72,12 +72,18 @@ class Asker:
         self._limits = limits
         self._measured = measured or (lambda: nullcontext(Window(Energy())))
 
-    async def ask(self, attempt: PlannedAttempt, task: Task, request: ChatRequest) -> Asked:
-        """Never raises EndpointError: the final one is in the result, with the text that came before it."""
+    async def ask(
+        self, attempt: PlannedAttempt, task: Task, request: ChatRequest, total_s: float | None = None
+    ) -> Asked:
+        """Never raises EndpointError: the final one is in the result, with the text that came before it.
+
+        ``total_s``: seconds for this request where they are fewer than the limits'.
+        """
+        limits = self._limits if total_s is None else replace(self._limits, total_s=total_s)
         retries = 0
         while True:
             async with self._measured() as window:
-                completion, error = await self._once(request)
+                completion, error = await self._once(request, limits)
             wait = None if error is None else wait_before_retry(error, retries)
             if wait is None:
                 return Asked(attempt, task, completion, error, retries, window.energy)
@@ -87,12 +93,12 @@ class Asker:
     async def warm_up(self, request: ChatRequest, room: anyio.CapacityLimiter) -> None:
         """Ask once for nothing, when there is room."""
         async with room:
-            await self._once(request)
+            await self._once(request, self._limits)
 
-    async def _once(self, request: ChatRequest) -> tuple[Completion | None, EndpointError | None]:
+    async def _once(self, request: ChatRequest, limits: Limits) -> tuple[Completion | None, EndpointError | None]:
         try:
-            watched = replace(request, watch=self._limits.new_watch())
-            done = await self._backend.chat(watched, total_s=self._limits.total_s, stall_s=self._limits.stall_s)
+            watched = replace(request, watch=limits.new_watch())
+            done = await self._backend.chat(watched, total_s=limits.total_s, stall_s=limits.stall_s)
         except EndpointError as error:
             return None, error
         return done, fault_of(done) or cut_prompt(request, done)

@@ -43,6 +43,7 @@ from llmbench_mcp.engine.pace import Pace
 from llmbench_mcp.engine.pulse import Pulse
 from llmbench_mcp.engine.quiet import wait_until_quiet
 from llmbench_mcp.engine.residency import Place, Ready, Residency
+from llmbench_mcp.engine.turns import Conversations
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.models import ModelStore
@@ -238,6 +239,9 @@ class JobWorker:
         limits = Limits(settings.total_timeout_s, settings.stall_timeout_s, 0 if task.load else settings.loop_tokens)
         return Asker(self._backend, self._tools.clock, limits, lambda: self._tools.meter.window(self._job.device))
 
+    def _conversations(self, task: Task) -> Conversations:
+        return Conversations(self._asker(task), self._tools.grader, self._tools.settings.total_timeout_s)
+
     async def _warm_up(self, task: Task) -> None:
         """Requests like those to be measured, of which nothing is kept; what fails will be seen when it counts."""
         assert task.load is not None, "only what measures speed is warmed up"
@@ -251,7 +255,7 @@ class JobWorker:
         """Ask; the claim is written meanwhile."""
         async with anyio.create_task_group() as group:
             group.start_soon(feed.claim, attempt)
-            asked = await self._asker(task).ask(attempt, task, chat_request(task, self._job, attempt.id))
+            asked = await self._conversations(task).ask(attempt, task, chat_request(task, self._job, attempt.id))
         timing = asked.completion.timing if asked.completion else None
         if timing and timing.itl_s:
             self._gaps.append(statistics.median(timing.itl_s))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import anyio
 
 from llmbench_mcp.domain.attempt import Grade
-from llmbench_mcp.domain.chat import Completion
+from llmbench_mcp.domain.chat import Completion, ToolResult
 from llmbench_mcp.domain.errors import InputError, SetupError, ValidatorFault
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.scoring.blocks import block_fault
@@ -44,6 +44,13 @@ class Grader:
 
     async def _run(self, work: _Work) -> Grade:
         return await anyio.to_thread.run_sync(work.run, limiter=self._limiter, abandon_on_cancel=True)
+
+    async def follow(self, task: Task, answers: Sequence[Completion]) -> tuple[ToolResult, ...]:
+        """What the last answer's calls are answered with, in their order; none when the task is over.
+
+        Raises InputError where the task's VALIDATION block is wrong.
+        """
+        return await anyio.to_thread.run_sync(_follow, task, answers, limiter=self._limiter, abandon_on_cancel=True)
 
     async def version(self, task: Task) -> tuple[str, str]:
         """Which validator would grade the task's answers, and its version. Raises as ``grade``."""
@@ -115,8 +122,23 @@ class _Work:
         from llmbench_validators.types import Completion as Answer
 
         done = self._completion
-        calls = tuple(asdict(call) for call in done.tool_calls)
-        return Answer(done.text, calls, done.finish_reason, self._task.prompt)
+        earlier = tuple(_as_data(turn.answer) for turn in done.turns[:-1])
+        return Answer(**_as_data(done), finish_reason=done.finish_reason, prompt=self._task.prompt, earlier=earlier)
+
+
+def _as_data(answer: Completion) -> dict[str, Any]:
+    return {"text": answer.text, "tool_calls": tuple(asdict(call) for call in answer.tool_calls)}
+
+
+def _follow(task: Task, answers: Sequence[Completion]) -> tuple[ToolResult, ...]:
+    from llmbench_validators.tool_turns import follow
+    from llmbench_validators.types import ValidationSpecError
+
+    try:
+        results = follow(task.validation, [_as_data(answer) for answer in answers])
+    except ValidationSpecError as error:
+        raise InputError(f"Task {task.id}: {error}", "Mend the task's VALIDATION block.") from error
+    return tuple(ToolResult(result.name, result.content, result.native) for result in results)
 
 
 def _grade(verdict: Any) -> Grade:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from llmbench_mcp.domain.chat import Completion, ToolCall
+from llmbench_mcp.domain.chat import Completion, ToolCall, Turn
 from llmbench_mcp.domain.task import Task
 
 
@@ -43,6 +44,9 @@ def _mentions(keywords: Sequence[Any], match: object) -> str:
 
 
 def _calls(block: Mapping[str, Any]) -> Completion:
+    if isinstance(block.get("turns"), Sequence):
+        answers = [_calls(turn) for turn in block["turns"] if isinstance(turn, Mapping)]
+        return replace(answers[-1], turns=tuple(Turn(answer) for answer in answers)) if answers else Completion("")
     wanted = [call for call in block.get("expected_calls", ()) if isinstance(call, Mapping)]
     calls = tuple(ToolCall(str(call.get("function")), _arguments(call.get("arguments") or {})) for call in wanted)
     return Completion("" if calls else "None of the functions helps here.", tool_calls=calls, finish_reason="stop")

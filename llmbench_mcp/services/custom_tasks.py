@@ -21,18 +21,19 @@ DEEPEST = 100
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
-def custom_tasks(given: Sequence[Any]) -> tuple[Task, ...]:
+def custom_tasks(given: Sequence[Any], by_agent: bool = False) -> tuple[Task, ...]:
     """Tasks from plain data.
 
     Each is ``{prompt, expected}`` (a value: graded as reasoning), ``{prompt, criteria}`` (a list of phrases that
-    must be mentioned: graded by keywords) or ``{prompt, validation}`` (a whole VALIDATION block).
+    must be mentioned: graded by keywords) or ``{prompt, validation}`` (a whole VALIDATION block). ``by_agent``: no code
+    in a block runs outside the sandbox.
 
     Raises:
         InputError: names the task by its number and what is wrong with it.
     """
     if len(given) > MOST_TASKS:
         raise InputError(f"There are {len(given)} custom tasks.", f"Give up to {MOST_TASKS}, or write a suite.")
-    tasks = tuple(_task(number, item) for number, item in enumerate(given, 1))
+    tasks = tuple(_task(number, item, by_agent) for number, item in enumerate(given, 1))
     ids = [task.id for task in tasks]
     twice = next((name for name in ids if ids.count(name) > 1), None)
     if twice:
@@ -40,7 +41,7 @@ def custom_tasks(given: Sequence[Any]) -> tuple[Task, ...]:
     return tasks
 
 
-def _task(number: int, item: Any) -> Task:
+def _task(number: int, item: Any, by_agent: bool) -> Task:
     where = f"Custom task {number}"
     if not isinstance(item, Mapping):
         raise InputError(f"{where} is no object.", f"Give it as {{{', '.join(KEYS)}}}; prompt is required.")
@@ -55,7 +56,7 @@ def _task(number: int, item: Any) -> Task:
     return Task(
         id=f"custom/{_id(where, item, number)}",
         prompt=prompt,
-        validation=_validation(where, item),
+        validation=_confined(_validation(where, item)) if by_agent else _validation(where, item),
         system=_text(where, item, "system"),
         title=one_line(prompt, 60),
         max_tokens=_budget(where, item),
@@ -119,6 +120,12 @@ def _block(where: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
         raise InputError(f"{where}: validation must be an object with a type.", "See docs/grading.md for the types.")
     return dict(value)
+
+
+def _confined(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The block with its test code kept to the answer's own sandbox: else it would run with all rights of the person,
+    who has not seen it."""
+    return {**block, "trust": "weak"} if block["type"] == "coding" and "test_code" in block else block
 
 
 def _criteria(where: str, value: Any) -> list[str]:

@@ -13,7 +13,7 @@ from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.address import Address, is_agent_reachable, is_loopback, parse_address
 from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.credential import CredentialState
-from llmbench_mcp.domain.endpoint import Endpoint, EvictPolicy, Resident, ServerInfo
+from llmbench_mcp.domain.endpoint import Adder, Endpoint, EvictPolicy, Resident, ServerInfo
 from llmbench_mcp.domain.errors import ConflictError, EndpointError, EndpointTimeout, InputError, NotFoundError
 from llmbench_mcp.domain.ids import endpoint_id
 from llmbench_mcp.domain.ports import Backend, BackendFactory, DeviceReader
@@ -92,7 +92,7 @@ class Endpoints:
                 f"The name {named.name!r} belongs to {named.url}.", "Choose another name or remove that endpoint first."
             )
         reference = new.credential_ref or (known.credential_ref if known else None)
-        info = await self._identify(address, new.backend, reference)
+        info = await self._identify(address, new, reference)
         if known is not None:
             return await self._refresh(known, new, info), False
         device = new.device or await self._device_of(address)
@@ -162,10 +162,11 @@ class Endpoints:
                 "Ask the person to run: llmbench-mcp endpoint add URL (or set LLMBENCH_AGENT_ANY_ADDRESS=1).",
             )
 
-    async def _identify(self, address: Address, backend: str | None, credential_ref: str | None) -> ServerInfo:
-        if backend is None:
-            return await self._backends.detect(address.base, credential_ref)
-        trial = Endpoint("trial", "trial", address.base, backend, credential_ref=credential_ref)
+    async def _identify(self, address: Address, new: NewEndpoint, credential_ref: str | None) -> ServerInfo:
+        if new.backend is None:
+            return await self._backends.detect(address.base, credential_ref, new.by_agent)
+        adder: Adder = "agent" if new.by_agent else "person"
+        trial = Endpoint("trial", "trial", address.base, new.backend, credential_ref=credential_ref, added_by=adder)
         opened = self._backends.open(trial)
         try:
             return await opened.inspect()
@@ -181,6 +182,7 @@ class Endpoints:
             credential_ref=new.credential_ref or known.credential_ref,
             concurrency=new.concurrency if new.concurrency != 1 else known.concurrency,
             evict=new.evict or known.evict,
+            added_by=known.added_by if new.by_agent else "person",  # whom a person names once more is a person's
             server_version=info.version,
             reachable=True,
         )
@@ -301,6 +303,7 @@ def _at(endpoint: Endpoint, address: Address) -> Endpoint:
 async def _resolve(address: Address) -> list[str]:
     try:
         found = await anyio.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise InputError(f"The host {address.host!r} cannot be resolved.", "Check the spelling.") from error
+    except (OSError, UnicodeError) as error:
+        shown = one_line(address.host, 80)
+        raise InputError(f"The host '{shown}' cannot be resolved.", "Check the spelling.") from error
     return [str(item[4][0]).split("%")[0] for item in found]

@@ -85,7 +85,7 @@ _MEASURED = (
 _ANSWERS = (
     Column("untrusted_completion", "text", "what the model answered"),
     Column("untrusted_reasoning", "text"),
-    Column("untrusted_tool_calls", "text", "JSON list"),
+    Column("untrusted_tool_calls", "text", "JSON list; of a task in turns an object: calls, turns"),
 )
 COLUMNS = (*_WHOSE, *_VERDICT, *_MEASURED)
 _AS_STORED = frozenset({"task_hash", "repeat", "counted", *(column.name for column in (*_VERDICT, *_MEASURED))})

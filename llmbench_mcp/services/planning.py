@@ -101,6 +101,10 @@ class Planner:
         remarks = (*chosen.remarks, *too_long, *_tool_remarks(targets, views))
         return Planned(plan, {job.id: target for job, target in jobs.values()}, remarks)
 
+    async def devices(self) -> list[str]:
+        """The devices that endpoints are on."""
+        return sorted({view.endpoint.device for view in await self._endpoints.views()})
+
     async def _chosen(self, request: RunRequest, views: Sequence[SuiteView]) -> Chosen:
         """The models named, or those of the selection."""
         if request.select is None:

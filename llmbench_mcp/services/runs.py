@@ -259,6 +259,23 @@ class Runs:
                 changed[old_hash] = replace(new, max_tokens=old.max_tokens)
         return changed
 
+    async def cancel_on(self, device: str, run_id: str | None = None) -> list[Run]:
+        """Stop what open runs, or the one named, have on a device; their jobs elsewhere go on. Returns the runs hit.
+
+        Raises:
+            NotFoundError: no such run, or no endpoint is on that device.
+        """
+        if run_id is not None:
+            await self.get(run_id)
+        devices = await self._planner.devices()
+        if device not in devices:
+            raise NotFoundError(
+                f"No endpoint is on a device '{one_line(device, 60)}'.",
+                f"Devices in use: {', '.join(devices) or 'none'}.",
+                nearest(device, devices),
+            )
+        return [await self.get(each) for each in await self._store.cancel_on(device, run_id)]
+
     async def cancel(self, run_id: str) -> Run:
         """Stop a run and keep what is done; harmless on one that is over. Waits up to 5 s for its end."""
         await self.get(run_id)

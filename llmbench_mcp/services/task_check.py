@@ -40,7 +40,7 @@ def check_tasks(paths: Sequence[Path], settings: Settings) -> Report:
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1, thread_name_prefix="task-check") as pool:
         lists = [
             *pool.map(lambda task: list(_problems(task, settings.min_isolation)), found.tasks),
-            *pool.map(lambda pair: list(stored_problems(*pair, settings.min_isolation)), stored),
+            *pool.map(lambda pair: list(stored_problems(pair[0], pair[1], settings.min_isolation)), stored),
         ]
         problems = [*found.problems, *(problem for some in lists for problem in some)]
     return Report(len(found.tasks) + len(stored), tuple(sorted(problems)))

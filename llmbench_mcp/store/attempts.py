@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from llmbench_mcp.domain.attempt import AttemptOutcome, AttemptRecord, Grade
 from llmbench_mcp.domain.chat import Completion, Usage
+from llmbench_mcp.store.answers import texts_of_answer
 from llmbench_mcp.store.codec import dump, load_sampling
 from llmbench_mcp.store.database import Database, Row, Statement
 from llmbench_mcp.store.energy import energy_of
@@ -98,7 +99,7 @@ def finished(outcome: AttemptOutcome, now: str) -> list[Statement]:
     statements: list[Statement] = [("attempt_finish", *finish_row(outcome, now))]
     if completion is not None:
         statements.append(("attempt_measured", *measured_row(attempt.id, completion)))
-        statements.append(("completion_insert", attempt.id, _packed(completion)))
+        statements.append(("completion_insert", attempt.id, pack(texts_of_answer(completion))))
     passed = outcome.grade.passed if outcome.grade else None
     data = dump({"task": attempt.task_id, "passed": passed, "failure": outcome.failure})
     event = ("event_insert", now, attempt.run_id, "attempt", data)
@@ -145,10 +146,6 @@ def measured_row(attempt_id: str, completion: Completion) -> tuple[Any, ...]:
     )
     name = storable(completion.model[:200]) if completion.model else None
     return (attempt_id, completion.finish_reason, *tokens, *times, dump(dict(timing.server)), name)
-
-
-def _packed(completion: Completion) -> bytes:
-    return pack((completion.text, completion.reasoning, dump([asdict(call) for call in completion.tool_calls])))
 
 
 def _verdict(grade: Grade) -> str | None:

@@ -42,7 +42,7 @@ class EndpointStore:
         async with self._database.transaction() as transaction:
             await _check_free(transaction, endpoint)
             seen = (e.server_version, _bit(e.reachable), self._clock.utc_now())
-            await transaction.run("endpoint_update", *facts, *seen)
+            await transaction.run("endpoint_update", *facts, *seen, e.added_by)
 
     async def seen(self, endpoint_id: str, server_version: str | None) -> None:
         """It answered just now."""

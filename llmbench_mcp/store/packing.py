@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 Texts = tuple[str, str, str]
-"""(text, reasoning, tool calls as JSON)."""
+"""(text, reasoning, tool calls as JSON; of a task in turns JSON of ``{"calls": [...], "turns": [...]}``)."""
 
 
 def pack(texts: Texts) -> bytes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt
-from llmbench_mcp.domain.chat import Completion, ToolCall
+from llmbench_mcp.domain.chat import Completion
 from llmbench_mcp.domain.ports import Clock
+from llmbench_mcp.store.answers import answer_of
 from llmbench_mcp.store.attempts import finish_row
 from llmbench_mcp.store.database import Database, Row, Transaction
 from llmbench_mcp.store.leases import Lease
@@ -80,7 +80,6 @@ def _stored(row: Row) -> Stored:
     names = ("id", "run_id", "job_id", "task_id", "task_hash", "repeat", "tries", "counted")
     texts = texts_of(row)
     assert texts is not None, "only what has a completion is graded again"
-    calls = tuple(ToolCall(call["name"], call["arguments"]) for call in json.loads(texts[2]))
-    completion = Completion(texts[0], texts[1], calls, row["finish_reason"])
+    completion = answer_of(texts, row["finish_reason"])
     passed = None if row["passed"] is None else bool(row["passed"])
     return Stored(PlannedAttempt(**{name: row[name] for name in names}), completion, passed, row["failure"])

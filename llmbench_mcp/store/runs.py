@@ -122,6 +122,22 @@ class RunStore:
             if not executor_alive or not (working and working["n"]):
                 await end_cancelled(transaction, run_id, self._clock.utc_now())
 
+    async def cancel_on(self, device: str, run_id: str | None) -> list[str]:
+        """Stop what open runs, or one of them, have on a device; the rest of them goes on. Returns whose jobs ended.
+
+        The executor stops work on jobs that are open no more.
+        """
+        async with self._database.transaction() as transaction:
+            rows = await transaction.all("device_open_runs", device)
+            runs = [row["run_id"] for row in rows if run_id in (None, row["run_id"])]
+            for each in runs:
+                await transaction.run("device_cancel_attempts", each, device)
+                await transaction.run("device_cancel_jobs", each, device, f"cancelled on request, with all on {device}")
+                left = await transaction.one("run_open_jobs", each)
+                if left and not left["n"]:
+                    await end_cancelled(transaction, each, self._clock.utc_now())
+        return runs
+
 
 async def end_cancelled(transaction: Transaction, run_id: str, now: str) -> None:
     """Bring a run with everything in it to its end: cancelled, unless it was whole before something was done again."""

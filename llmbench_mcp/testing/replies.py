@@ -105,6 +105,17 @@ def text_reply(
     return streamed(steps)
 
 
+def calls_reply(*calls: tuple[str, Mapping[str, Any]], model: str = "m", tokens: int = 5) -> Reply:
+    """A streamed answer that only calls: ``(name, arguments)`` each, the arguments in two pieces."""
+    steps: list[bytes] = [chunk("", role="assistant", model=model)]
+    for index, (name, arguments) in enumerate(calls):
+        written = json.dumps(arguments)
+        begun = {"index": index, "id": f"c{index}", "type": "function", "function": {"name": name, "arguments": ""}}
+        pieces = [{"index": index, "function": {"arguments": part}} for part in (written[:3], written[3:])]
+        steps += [chunk(model=model, tool_calls=[piece]) for piece in (begun, *pieces)]
+    return streamed([*steps, chunk(finish="tool_calls", model=model), usage_chunk(7, tokens, model=model), DONE])
+
+
 def error_reply(status: int, message: str, *, kind: str = "server_error", **headers: str) -> Reply:
     """An OpenAI-style error; header names are given with underscores (``retry_after="2"``)."""
     body = {"error": {"message": message, "type": kind, "code": status}}

@@ -123,7 +123,7 @@ class ScriptedBackends:
         """A backend; an address without a server behaves as one that is down."""
         return ScriptedBackend(endpoint, self.servers.get(endpoint.url, ScriptedServer([], up=False)))
 
-    async def detect(self, url: str, credential_ref: str | None = None) -> ServerInfo:
+    async def detect(self, url: str, credential_ref: str | None = None, by_agent: bool = False) -> ServerInfo:
         """As inspect."""
         return await self.open(Endpoint("trial", "trial", url, "scripted")).inspect()
 

@@ -15,8 +15,9 @@ import pytest
 from llmbench_mcp.app import App, Doors, open_app
 from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.clock import SystemClock
-from llmbench_mcp.domain.errors import RateLimitedError, UnreachableError
+from llmbench_mcp.domain.errors import NotFoundError, RateLimitedError, UnreachableError
 from llmbench_mcp.domain.run import RunRequest
+from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.testing.fake_llama import FakeRouter
 from llmbench_mcp.testing.fake_server import FakeServer, Received
 from llmbench_mcp.testing.replies import Gate, Reply, text_reply
@@ -25,6 +26,7 @@ from tests.support.rooms import OneCpu, assigned, opened_real, refuse_credential
 from tests.support.waiting import until
 from tests.support.work import URL, finished, has_done, is_in_state, right, working
 
+OTHER_URL = "http://127.0.0.1:2222"
 GENEROUS_S = 4.0
 """The aim is one second; a loaded machine is not what is tested here."""
 
@@ -123,6 +125,40 @@ async def test_a_queued_run_is_cancelled_at_once_behind_another(
             await stuck.reached.wait()
         await cancelled_within(app, second, "queued", record_property)
         assert (await app.runs.get(first)).state == "running"
+
+
+async def test_what_runs_have_on_one_device_is_cancelled_and_the_rest_of_them_goes_on(tmp_path: Path) -> None:
+    reached, left = anyio.Event(), anyio.Event()
+
+    async def never(request: ChatRequest, times: int) -> Completion:
+        reached.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            left.set()
+        return right(request, times)
+
+    boxes = {URL: server("m", answer=never), OTHER_URL: server("n", answer=right)}
+    write_suite(tmp_path, 3)
+    doors = Doors(SystemClock(), ScriptedBackends(boxes), OneCpu(), refuse_credentials, spawns_executors=False)
+    async with open_app(settings_in(tmp_path, lease_s=60.0), doors) as app, working(app):
+        await app.endpoints.add(NewEndpoint(URL, "one", device="nvidia:1"))
+        await app.endpoints.add(NewEndpoint(OTHER_URL, "two", device="nvidia:0"))
+        await app.models.discover()
+        both = (await app.runs.start(RunRequest(("m@one", "n@two"), ("sums",)))).run.id
+        alone = (await app.runs.start(RunRequest(("m@one",), ("sums",)))).run.id
+        with anyio.fail_after(30):
+            await reached.wait()
+        hit = await app.runs.cancel_on("nvidia:1")
+        assert {run.id for run in hit} == {both, alone}
+        assert (await app.runs.get(alone)).state == "cancelled"
+        run = await finished(app, both)
+        assert (run.state, run.done, run.passed) == ("cancelled", 3, 3)
+        assert {job.device: job.state for job in run.jobs} == {"nvidia:1": "cancelled", "nvidia:0": "done"}
+        with anyio.fail_after(30):
+            await left.wait()
+        with pytest.raises(NotFoundError, match="nvidia:0, nvidia:1"):
+            await app.runs.cancel_on("nvidia:7")
 
 
 async def test_the_server_is_quiet_before_the_next_run_is_measured(tmp_path: Path) -> None:

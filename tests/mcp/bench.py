@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -191,7 +192,7 @@ async def open_bench(
 @asynccontextmanager
 async def _working(app: App) -> AsyncIterator[None]:
     async with anyio.create_task_group() as group:
-        group.start_soon(app.executor.run, 3600.0)
+        group.start_soon(app.executor.run, math.inf)
         await until(app.executors.alive)
         yield
         group.cancel_scope.cancel()

@@ -209,3 +209,22 @@ async def test_a_run_goes_on_while_no_client_is_connected(tmp_path: Path, era: E
         await until(is_over)
         async with bench.client(era) as client:
             assert (await client.call("run_status", run_id=run_id))["passed"] == 3
+
+
+async def test_everything_on_one_device_is_cancelled_and_a_device_nobody_uses_is_refused(
+    tmp_path: Path, era: Era
+) -> None:
+    gate = Gate()
+    async with (
+        open_bench(tmp_path, script=lambda request: Reply(before=gate)) as bench,
+        bench.client(era) as client,
+    ):
+        await client.set_up(bench.fake, "alpha")
+        assert "run_id or device" in await client.refused("run_cancel")
+        run_id = (await client.call("run_start", models=["alpha"], suites=["sums"]))["run_id"]
+        await gate.reached()
+        assert "nvidia:0" in await client.refused("run_cancel", device="nvidia:9")
+        stopped = await client.call("run_cancel", device="nvidia:0")
+        assert (stopped["run_id"], stopped["state"], stopped["runs"]) == (run_id, "cancelled", [f"{run_id} cancelled"])
+        assert "nothing was open" in (await client.call("run_cancel", device="nvidia:0"))["next"]
+        gate.open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -23,9 +24,9 @@ def right(request: ChatRequest, times: int) -> Completion:
 
 @asynccontextmanager
 async def working(app: App) -> AsyncIterator[None]:
-    """The executor at work, until the block ends."""
+    """The executor at work, until the block ends; it does not leave for want of work, for a test's clock is fast."""
     async with anyio.create_task_group() as group:
-        group.start_soon(app.executor.run)
+        group.start_soon(app.executor.run, math.inf)
         yield
         group.cancel_scope.cancel()
 

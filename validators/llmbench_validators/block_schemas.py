@@ -44,9 +44,26 @@ _TEST: Schema = {
 _TESTS: Schema = {"type": "array", "items": _TEST, "minItems": 1}
 _CALL: Schema = {
     "type": "object",
-    "properties": {"function": _TEXT, "arguments": {"type": "object"}},
+    "properties": {
+        "function": _TEXT,
+        "arguments": {"type": "object"},
+        "result": {"description": "of a call in turns: text, or plain data sent as JSON"},
+    },
     "required": ["function"],
     "additionalProperties": False,
+}
+_CALLS: Schema = {"type": "array", "items": _CALL, "description": "empty: no call may be made"}
+_TURNS: Schema = {
+    "type": "array",
+    "minItems": 2,
+    "maxItems": tool_spec.MAX_TURNS,
+    "items": {
+        "type": "object",
+        "properties": {"expected_calls": _CALLS},
+        "required": ["expected_calls"],
+        "additionalProperties": False,
+    },
+    "description": "in place of expected_calls; every call but the last turn's has a result, which the model is given",
 }
 _CRITERION: Schema = {
     "type": "object",
@@ -95,7 +112,8 @@ _REASONING: Mapping[str, Schema] = {
 _TOOL_USE: Mapping[str, Schema] = {
     "tools": _FUNCTIONS,
     "available_functions": _FUNCTIONS,
-    "expected_calls": {"type": "array", "items": _CALL, "description": "empty: no call may be made"},
+    "expected_calls": _CALLS,
+    "turns": _TURNS,
     "order": _words(("any", "strict")),
     "match": _words(("strict", "bfcl")),
     "calls": _words(("any", "native")),
@@ -135,7 +153,7 @@ def _own() -> Mapping[str, tuple[Sequence[str], Mapping[str, Schema], Sequence[s
         "coding": (coding_spec.KEYS, _CODING, ("function_name",)),
         "coding_multifile": (multifile_spec.KEYS, _MULTIFILE, ("integration_tests",)),
         "reasoning": (reasoning_spec.KEYS, _REASONING, ()),
-        "tool_use": (tool_spec.KEYS, _TOOL_USE, ("expected_calls",)),
+        "tool_use": (tool_spec.KEYS, _TOOL_USE, ()),
         "planning": (planning.KEYS, {"rubric": {"type": "array", "items": _CRITERION, "minItems": 1}}, ("rubric",)),
         "keyword": (("type", "expected"), {"expected": _TEXT}, ("expected",)),
         "exact": (exact.KEYS, _EXACT, ("expected",)),
@@ -143,6 +161,9 @@ def _own() -> Mapping[str, tuple[Sequence[str], Mapping[str, Schema], Sequence[s
         "instructions": (("type", "instructions", "mode"), _instructions(), ("instructions",)),
         "exam": (exam_spec.KEYS, _EXAM, ("module", "pillars")),
     }
+
+
+_ONE_OF: Mapping[str, Schema] = {"tool_use": {"oneOf": [{"required": ["expected_calls"]}, {"required": ["turns"]}]}}
 
 
 def types() -> tuple[str, ...]:
@@ -159,6 +180,7 @@ def block_schema(name: str) -> Schema:
         "properties": {"type": {"const": name}, **properties},
         "required": ["type", *required],
         "additionalProperties": False,
+        **_ONE_OF.get(name, {}),
     }
 
 

@@ -37,6 +37,7 @@ def calls(code: str, setup: str, function: str) -> list[Call]:
 
 def run(tests: Tests, runner: Runner) -> list[asserts.Failure | None]:
     """One entry a test, None when it passed. Raises as :func:`asserts.run`."""
+    known = _known.get(tests[:3])
     try:
         results, made = _attempt(tests, runner)
     except Unforeseen:
@@ -44,6 +45,9 @@ def run(tests: Tests, runner: Runner) -> list[asserts.Failure | None]:
     if runner.unforeseen:  # the tests may have swallowed the exception
         runner.begin_stage()
         results, made = _attempt(tests, runner)
+    elif known is not None and len(known) == len(made):  # and so, call by call, the same
+        _known.move_to_end(tests[:3])
+        return results
     if not any(results):
         _keep(tests, made)
     return results
@@ -62,9 +66,6 @@ def _attempt(tests: Tests, runner: Runner) -> tuple[list[asserts.Failure | None]
 
 def _keep(tests: Tests, made: list[Call]) -> None:
     key = tests[:3]
-    if _known.get(key) == made:
-        _known.move_to_end(key)
-        return
     if len(made) > _MAX_CALLS or sum(len(repr(call)) for call in made) > _MAX_LENGTH:
         return
     _known[key] = made

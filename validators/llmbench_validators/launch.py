@@ -28,7 +28,7 @@ def environment() -> dict[str, str]:
         "PYTHONIOENCODING": "utf-8:backslashreplace",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
-        "LD_BIND_NOW": "1",
+        "LD_BIND_NOW": "1",  # what is looked up later, every forked process looks up again
     }
     if "TMPDIR" in os.environ:
         built["TMPDIR"] = os.environ["TMPDIR"]

@@ -1,6 +1,7 @@
 """Grading JSON lines: one answer in, one verdict out, in order.
 
-in: ``{"id", "validation": {…} or "task": "category/name", "completion", "tool_calls"?, "finish_reason"?, "prompt"?}``
+in: ``{"id", "validation": {…} or "task": "category/name", "completion", "tool_calls"?, "finish_reason"?, "prompt"?,
+"earlier"?}``; of a task in turns ``earlier`` lists the answers before this one, ``{"completion", "tool_calls"?}`` each
 out: ``{"id", "passed", "score", "confidence", "failure", "validator", "extractor", "subscores", "stages",
 "findings"}``, or ``{"id", "error": "line N: …"}`` for a line that could not be graded. Unknown fields are ignored.
 """
@@ -162,18 +163,26 @@ def _task(data: Mapping[str, Any], resolve: Resolve | None) -> TaskBlock:
 
 
 def _completion(data: Mapping[str, Any], prompt: str) -> Completion:
-    text = data.get("completion")
-    calls = data.get("tool_calls") or []
+    earlier = data.get("earlier") or []
+    if not isinstance(earlier, list) or not all(isinstance(one, dict) for one in earlier):
+        raise Unreadable("earlier must be a list of objects")
+    text, calls = _answer(data)
+    reason, asked = data.get("finish_reason"), data.get("prompt")
+    return Completion(
+        text=text,
+        tool_calls=calls,
+        finish_reason=reason if isinstance(reason, str) else None,
+        prompt=asked if isinstance(asked, str) else prompt,
+        earlier=tuple({"text": said, "tool_calls": made} for said, made in map(_answer, earlier)),
+    )
+
+
+def _answer(data: Mapping[str, Any]) -> tuple[str, tuple[dict[str, Any], ...]]:
+    text, calls = data.get("completion"), data.get("tool_calls") or []
     if text is None and calls:
         text = ""
     if not isinstance(text, str):
         raise Unreadable("completion must be text")
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
         raise Unreadable("tool_calls must be a list of objects")
-    reason, asked = data.get("finish_reason"), data.get("prompt")
-    return Completion(
-        text=text,
-        tool_calls=tuple(calls),
-        finish_reason=reason if isinstance(reason, str) else None,
-        prompt=asked if isinstance(asked, str) else prompt,
-    )
+    return text, tuple(calls)

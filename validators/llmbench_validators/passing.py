@@ -63,4 +63,5 @@ def _portable(channel: int, size: int, count: int) -> Receive:
         data, told, _flags, _address = control.recvmsg(size, socket.CMSG_SPACE(numbers.size))
         return data, numbers.unpack(told[0][2]) if told else ()
 
+    receive.__dict__["kept"] = control
     return receive

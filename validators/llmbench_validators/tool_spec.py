@@ -10,25 +10,32 @@ from llmbench_validators.tool_schema import Tool, Tools, kinds
 from llmbench_validators.tool_values import Choice, Literal, read_argument
 from llmbench_validators.types import ValidationSpecError
 
-KEYS = ("type", "tools", "available_functions", "expected_calls", "order", "match", "calls")
+KEYS = ("type", "tools", "available_functions", "expected_calls", "turns", "order", "match", "calls")
 MAX_WANTED = 100
 """Calls a block may ask for."""
 
-_CALL_KEYS = ("function", "arguments")
+MAX_TURNS = 16
+"""Turns a block may have."""
+
+_CALL_KEYS, _TURN_KEYS = ("function", "arguments", "result"), ("expected_calls",)
 _ORDERS, _MATCHES, _CALLS = ("any", "strict"), ("strict", "bfcl"), ("any", "native")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A call that must be made: the function and what each of its arguments may be."""
+    """A call that must be made: the function, what each of its arguments may be, and what it is answered with.
+
+    ``result`` is text, or plain data that is sent as JSON; it is None where nothing follows.
+    """
 
     function: str
     arguments: Mapping[str, Choice]
+    result: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A checked block. No wanted call means that none may be made."""
+    """One turn of a checked block. No wanted call means that none may be made."""
 
     tools: Tools
     wanted: tuple[Wanted, ...]
@@ -38,25 +45,61 @@ class Spec:
 
 
 def read_spec(block: Mapping[str, Any]) -> Spec:
-    """Check a VALIDATION block; raises ValidationSpecError naming the key and what is allowed."""
+    """The first turn of ``read_specs``, which is the only one of most blocks."""
+    return read_specs(block)[0]
+
+
+def read_specs(block: Mapping[str, Any]) -> tuple[Spec, ...]:
+    """Check a VALIDATION block, and give its turns; raises ValidationSpecError naming the key and what is allowed."""
     _known(block, KEYS, "tool_use")
     tools = _tools(block)
+    try:
+        turns = _turns(block, tools) if "turns" in block else (_calls(block, "", tools),)
+    except RecursionError as exc:
+        raise ValidationSpecError("expected_calls: nested too deep") from exc
+    ordered = _word(block, "order", _ORDERS) == "strict"
+    loose = _word(block, "match", _MATCHES) == "bfcl"
+    native_only = _word(block, "calls", _CALLS) == "native"
+    return tuple(Spec(tools, wanted, ordered, loose, native_only) for wanted in turns)
+
+
+def _turns(block: Mapping[str, Any], tools: Tools) -> tuple[tuple[Wanted, ...], ...]:
+    """The calls of each turn: all but the last have calls with results, the last one's have none."""
+    turns = block["turns"]
+    if "expected_calls" in block:
+        raise ValidationSpecError("turns: stand in place of expected_calls, not beside them")
+    if not isinstance(turns, list | tuple) or not 2 <= len(turns) <= MAX_TURNS:
+        raise ValidationSpecError(f"turns: must be a list of 2 to {MAX_TURNS} turns")
+    found = []
+    for number, turn in enumerate(turns):
+        where = f"turns[{number}]"
+        if not isinstance(turn, Mapping):
+            raise ValidationSpecError(f"{where}: must be a mapping with expected_calls")
+        _known(turn, _TURN_KEYS, where)
+        found.append(_calls(turn, f"{where}.", tools))
+        _check_results(found[-1], where, last=number == len(turns) - 1)
+    return tuple(found)
+
+
+def _check_results(calls: tuple[Wanted, ...], where: str, *, last: bool) -> None:
+    if not calls and not last:
+        raise ValidationSpecError(f"{where}.expected_calls: only the last turn may be without calls")
+    for number, call in enumerate(calls):
+        if (call.result is None) != last:
+            wants = "no result, for nothing follows" if last else "a result, for the next turn begins with it"
+            raise ValidationSpecError(f"{where}.expected_calls[{number}]: needs {wants}")
+
+
+def _calls(block: Mapping[str, Any], where: str, tools: Tools) -> tuple[Wanted, ...]:
     calls = block.get("expected_calls")
     if not isinstance(calls, list | tuple) or len(calls) > MAX_WANTED:
         raise ValidationSpecError(
-            f"expected_calls: must be a list of calls, {MAX_WANTED} at most; empty: none may be made"
+            f"{where}expected_calls: must be a list of calls, {MAX_WANTED} at most; empty: none may be made"
         )
-    try:
-        wanted = tuple(_wanted(call, f"expected_calls[{n}]", tools) for n, call in enumerate(calls))
-    except RecursionError as exc:
-        raise ValidationSpecError("expected_calls: nested too deep") from exc
-    return Spec(
-        tools=tools,
-        wanted=wanted,
-        ordered=_word(block, "order", _ORDERS) == "strict",
-        loose=_word(block, "match", _MATCHES) == "bfcl",
-        native_only=_word(block, "calls", _CALLS) == "native",
-    )
+    wanted = tuple(_wanted(call, f"{where}expected_calls[{n}]", tools) for n, call in enumerate(calls))
+    if not where and any(call.result is not None for call in wanted):
+        raise ValidationSpecError("expected_calls: a result needs turns, for nothing follows here")
+    return wanted
 
 
 def _known(block: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
@@ -116,9 +159,8 @@ def _wanted(call: Any, where: str, tools: Tools) -> Wanted:
     if not isinstance(arguments, Mapping):
         raise ValidationSpecError(f"{where}.arguments: must be a mapping of names to values")
     at = f"{where}.arguments"
-    return Wanted(
-        name, {str(key): _argument(key, value, f"{at}.{key}", tools[name]) for key, value in arguments.items()}
-    )
+    allowed = {str(key): _argument(key, value, f"{at}.{key}", tools[name]) for key, value in arguments.items()}
+    return Wanted(name, allowed, call.get("result"))
 
 
 def _argument(name: Any, value: Any, where: str, tool: Tool) -> Choice:

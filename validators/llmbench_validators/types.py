@@ -13,13 +13,15 @@ Confidence = Literal["high", "medium", "low"]
 class Completion:
     """A model's answer as graded: the final text (reasoning excluded by the server, or still inside tags).
 
-    ``tool_calls`` holds ``{"name": str, "arguments": dict | str}`` items the server returned natively.
+    ``tool_calls`` holds ``{"name": str, "arguments": dict | str}`` items the server returned natively. ``earlier``
+    holds, of a task in turns, the answers before this one: ``{"text": str, "tool_calls": [...]}`` each.
     """
 
     text: str
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     finish_reason: str | None = None
     prompt: str = ""
+    earlier: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ def main(control: int, folder: str, mode: str = "", account: str = "") -> None:
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.pop("LD_BIND_NOW", None)  # it has done its work
     for name in _WARM:
         importlib.import_module(name)
     random.seed(0)  # every candidate starts from the same state: an answer that uses it keeps its verdict

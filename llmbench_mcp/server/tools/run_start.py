@@ -95,7 +95,7 @@ async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
         idempotency_key=idempotency_key or None,
         matrix={name: tuple(values) for name, values in parameter_matrix.items()},
         limits=run_limits(limits),
-        custom_tasks=custom_tasks_of(custom_tasks),
+        custom_tasks=custom_tasks_of(custom_tasks, by_agent=True),
         select=select or None,
     )
     app = await app_of(ctx)

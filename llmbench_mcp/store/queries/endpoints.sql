@@ -6,7 +6,8 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12);
 -- name: endpoint_update
 update endpoints
 set name = $2, url = $3, backend = $4, device = $5, credential_ref = $6, concurrency = $7, evict = $8,
-    server_version = $9, reachable = $10, last_seen = $11, last_error = null, last_error_kind = null
+    server_version = $9, reachable = $10, last_seen = $11, last_error = null, last_error_kind = null,
+    added_by = $12
 where id = $1;
 
 -- name: endpoint_seen

@@ -134,6 +134,19 @@ update attempts set state = 'cancelled' where run_id = $1 and state in ('pending
 -- name: run_cancel_jobs
 update jobs set state = 'cancelled', step = null where run_id = $1 and state in ('pending', 'loading', 'running');
 
+-- name: device_open_runs
+select distinct run_id from jobs where device = $1 and state in ('pending', 'loading', 'running')
+order by run_id;
+
+-- name: device_cancel_attempts
+update attempts set state = 'cancelled', failure = null
+where state in ('pending', 'generating', 'grading')
+  and job_id in (select id from jobs where run_id = $1 and device = $2 and state in ('pending', 'loading', 'running'));
+
+-- name: device_cancel_jobs
+update jobs set state = 'cancelled', reason = $3, step = null
+where run_id = $1 and device = $2 and state in ('pending', 'loading', 'running');
+
 -- name: run_jobs_at_work
 select count(*) as n from jobs where run_id = $1 and state in ('loading', 'running');
 

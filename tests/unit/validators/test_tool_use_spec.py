@@ -18,9 +18,10 @@ def refused(spec: dict[str, Any]) -> str:
 def test_an_unknown_key_is_named_with_the_valid_ones() -> None:
     message = refused(block(BOOK, tool=[]))
     assert message == (
-        "tool_use: unknown key 'tool'; allowed: type, tools, available_functions, expected_calls, order, match, calls"
+        "tool_use: unknown key 'tool'; allowed: type, tools, available_functions, expected_calls, turns, order, match, "
+        "calls"
     )
-    assert "expected_calls[0]: unknown key 'name'; allowed: function, arguments" in refused(block({"name": "x"}))
+    assert "expected_calls[0]: unknown key 'name'; allowed: function, arguments, result" in refused(block({"name": "x"}))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,49 @@
+"""A leaderboard that was asked for before: the same list while nothing has changed, and never an old one."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from llmbench_mcp.store.leaderboard import LeaderboardStore
+from tests.store.support import stores
+from tests.store.test_clearing import HASHES, clear_runs, make
+
+
+async def test_rows_are_made_anew_only_when_something_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "llmbench.db"
+    async with stores(path) as all_:
+        board = LeaderboardStore(all_.database)
+        first_run = await make(all_, (2, 1, "rw", False))
+        first = await board.rows("own", {}, HASHES)
+        assert await board.rows("own", {}, HASHES) is first
+        assert await board.rows("other", {}, HASHES) == []
+        await make(all_, (1, 1, "r", False))
+        grown = await board.rows("own", {}, HASHES)
+        assert sum(row.runs for row in grown) == sum(row.runs for row in first) + 1
+        assert await board.rows("own", {"a/0": 2.0}, HASHES) is not grown
+        assert await board.rows("own", {}, {}) != grown
+        await clear_runs(path, all_, [first_run])
+        assert sum(row.runs for row in await board.rows("own", {}, HASHES)) == 1
+
+
+async def test_marks_that_change_places_are_seen(tmp_path: Path) -> None:
+    path = tmp_path / "llmbench.db"
+    async with stores(path) as all_:
+        await make(all_, (1, 1, "rw", False))
+        board = LeaderboardStore(all_.database)
+        (before,) = await board.rows("own", {}, HASHES)
+        with closing(sqlite3.connect(path)) as plain, plain:
+            plain.execute("update scores set passed = 1 - passed, score_sum = 1.25 - score_sum")
+        (after,) = await board.rows("own", {}, HASHES)
+    assert [1 - task.passed for task in before.tasks] == [task.passed for task in after.tasks]
+    assert sum(task.score for task in before.tasks) == sum(task.score for task in after.tasks)
+
+
+async def test_few_suites_are_kept(tmp_path: Path) -> None:
+    async with stores(tmp_path / "llmbench.db") as all_:
+        board = LeaderboardStore(all_.database)
+        for number in range(20):
+            await board.rows(f"suite{number}", {}, {})
+        assert len(board._kept) == 4
