@@ -65,7 +65,12 @@ def _included(block: Block, suites: Mapping[str, Suite]) -> tuple[SuiteItem, ...
 
     Weights are scaled so that they are 1 on average. A task of two suites has both its weights.
     """
-    parts = [_include(entry, suites) for entry in block.items("includes")]
+    parts: list[tuple[Suite, float]] = []
+    for entry in block.items("includes"):
+        part = _include(entry, suites)
+        if part[0].name in {suite.name for suite, _ in parts}:
+            raise entry.error(f"suite {quoted(part[0].name)} is included already.")
+        parts.append(part)
     if not parts:
         raise block.error("the suite includes nothing.", "List at least one suite.")
     count = sum(len(suite.items) for suite, _ in parts)

@@ -49,9 +49,14 @@ class Asked:
     energy: Energy = Energy()
 
 
-def chat_request(task: Task, job: Job, mark: str = "") -> ChatRequest:
-    """The request for a task of a job; where speed is measured it begins with ``mark``, which no other begins with."""
-    sampling = replace(job.sampling, max_tokens=job.budget.tokens(job.sampling.max_tokens, task.max_tokens))
+def chat_request(task: Task, job: Job, mark: str = "", repeat: int = 1) -> ChatRequest:
+    """The request for a task of a job; where speed is measured it begins with ``mark``, which no other begins with.
+
+    Each further repeat has the next seed: with the same one a server would give the same answer again.
+    """
+    seed = None if job.sampling.seed is None else job.sampling.seed + repeat - 1
+    tokens = job.budget.tokens(job.sampling.max_tokens, task.max_tokens)
+    sampling = replace(job.sampling, max_tokens=tokens, seed=seed)
     tools = tuple(task.validation.get("tools") or ())
     prompt = f"[{mark}]\n{task.prompt}" if task.load else task.prompt
     return ChatRequest(job.served_name, prompt, task.system, sampling, tools)

@@ -255,7 +255,9 @@ class JobWorker:
         """Ask; the claim is written meanwhile."""
         async with anyio.create_task_group() as group:
             group.start_soon(feed.claim, attempt)
-            asked = await self._conversations(task).ask(attempt, task, chat_request(task, self._job, attempt.id))
+            asked = await self._conversations(task).ask(
+                attempt, task, chat_request(task, self._job, attempt.id, attempt.repeat)
+            )
         timing = asked.completion.timing if asked.completion else None
         if timing and timing.itl_s:
             self._gaps.append(statistics.median(timing.itl_s))

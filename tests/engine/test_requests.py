@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from llmbench_mcp.domain.chat import Sampling
+from llmbench_mcp.domain.chat import ChatRequest, Completion, Sampling
 from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.matrix import expand
 from llmbench_mcp.domain.run import RunLimits, RunRequest, run_limits
@@ -31,6 +31,23 @@ async def test_every_combination_of_parameters_is_a_job_of_its_own(tmp_path: Pat
     assert asked == [(0.0, "off"), (0.0, "high"), (0.7, "off"), (0.7, "high")]
     assert (run.state, run.done, run.planned) == ("completed", 8, 8)
     assert len(board.entries) == 4
+
+
+async def test_each_repeat_is_asked_with_the_next_seed_and_without_one_none_is_given(tmp_path: Path) -> None:
+    seeds: list[int | None] = []
+
+    def note(request: ChatRequest, times: int) -> Completion:
+        seeds.append(request.sampling.seed)
+        return right(request, times)
+
+    write_suite(tmp_path, 1)
+    async with opened(tmp_path, {URL: server("a", answer=note)}) as app, working(app):
+        await assigned(app, URL)
+        for sampling in (Sampling(seed=7), Sampling(seed=None)):
+            request = RunRequest(("a",), ("sums",), repeats=3, sampling=sampling)
+            await finished(app, (await app.runs.start(request)).run.id)
+    assert sorted(seeds[:3], key=str) == [7, 8, 9]
+    assert seeds[3:] == [None, None, None]
 
 
 def test_a_matrix_keeps_what_it_does_not_name_and_drops_doubles() -> None:

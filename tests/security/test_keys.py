@@ -72,15 +72,19 @@ async def test_no_other_variable_file_or_name_is_sent(tmp_path: Path, reference:
 
 
 async def test_a_variable_that_one_server_uses_is_not_sent_to_another(tmp_path: Path) -> None:
-    async with Hoarding(["m"]) as office, Hoarding(["m"]) as thief, open_bench(tmp_path) as bench:
-        async with bench.client("auto") as client:
-            await client.call("endpoint_add", url=office.url, name="office", credential_ref="env:LLMBENCH_KEY_OFFICE")
-            for url in (thief.url, thief.url.replace("127.0.0.1", "localhost"), f"{thief.url}/v1/models"):
-                told = await client.refused("endpoint_add", url=url, credential_ref="env:LLMBENCH_KEY_OFFICE")
-                assert office.url in told
-            await client.refused("endpoint_add", url=thief.url, name="office")
-            await client.call("endpoint_add", url=thief.url, name="thief")
-            await client.call("models_discover")
+    async with (
+        Hoarding(["m"]) as office,
+        Hoarding(["m"]) as thief,
+        open_bench(tmp_path) as bench,
+        bench.client("auto") as client,
+    ):
+        await client.call("endpoint_add", url=office.url, name="office", credential_ref="env:LLMBENCH_KEY_OFFICE")
+        for url in (thief.url, thief.url.replace("127.0.0.1", "localhost"), f"{thief.url}/v1/models"):
+            told = await client.refused("endpoint_add", url=url, credential_ref="env:LLMBENCH_KEY_OFFICE")
+            assert office.url in told
+        await client.refused("endpoint_add", url=thief.url, name="office")
+        await client.call("endpoint_add", url=thief.url, name="thief")
+        await client.call("models_discover")
     assert thief.got == set()
     assert office.got == {f"Bearer {KEY}"}
 
@@ -101,30 +105,30 @@ async def test_a_stored_key_goes_to_its_own_origin_only_whatever_the_address_loo
         Hoarding(["m"]) as box,
         Hoarding(["m"]) as thief,
         open_bench(tmp_path, credential_store="vault") as bench,
+        bench.client("auto") as client,
     ):
-        async with bench.client("auto") as client:
-            asked = await client.call("credential_request", endpoint=f"http://box.lan:{box.port}", name="mine")
-            await fill(asked["page"], OTHER_KEY)
-            reference = asked["credential_ref"]
-            for url in (
-                thief.url,
-                f"http://box.lan:{thief.port}",
-                f"http://bοx.lan:{box.port}",  # noqa: RUF001 - a Greek letter
-                f"http://box.lan.evil.lan:{box.port}",
-                f"https://box.lan:{box.port}",
-                f"http://box.lan:{box.port}@evil.lan:{thief.port}",
-                f"http://evil.lan:{thief.port}#@box.lan:{box.port}",
-                f"http://evil.lan:{thief.port}\\@box.lan:{box.port}",
-                f"http://evil.lan:{thief.port}/?http://box.lan:{box.port}",
-            ):
-                told = await client.refused("endpoint_add", url=url, credential_ref=reference)
-                assert "Internal error" not in told
-            assert (box.got, thief.got) == (set(), set())
-            for url in (f"HTTP://BOX.lan:{box.port}", f"http://ｂox.lan:{box.port}/v1"):  # noqa: RUF001 - the same name
-                await client.call("endpoint_add", url=url, name="box", credential_ref=reference)
-            assert (await client.call("endpoint_list"))["total"] == 1
-            await client.refused("endpoint_add", url=thief.url, name="box")
-            await client.refused("credential_request", endpoint=thief.url, name="mine")
+        asked = await client.call("credential_request", endpoint=f"http://box.lan:{box.port}", name="mine")
+        await fill(asked["page"], OTHER_KEY)
+        reference = asked["credential_ref"]
+        for url in (
+            thief.url,
+            f"http://box.lan:{thief.port}",
+            f"http://bοx.lan:{box.port}",  # noqa: RUF001 - a Greek letter
+            f"http://box.lan.evil.lan:{box.port}",
+            f"https://box.lan:{box.port}",
+            f"http://box.lan:{box.port}@evil.lan:{thief.port}",
+            f"http://evil.lan:{thief.port}#@box.lan:{box.port}",
+            f"http://evil.lan:{thief.port}\\@box.lan:{box.port}",
+            f"http://evil.lan:{thief.port}/?http://box.lan:{box.port}",
+        ):
+            told = await client.refused("endpoint_add", url=url, credential_ref=reference)
+            assert "Internal error" not in told
+        assert (box.got, thief.got) == (set(), set())
+        for url in (f"HTTP://BOX.lan:{box.port}", f"http://ｂox.lan:{box.port}/v1"):  # noqa: RUF001 - the same name
+            await client.call("endpoint_add", url=url, name="box", credential_ref=reference)
+        assert (await client.call("endpoint_list"))["total"] == 1
+        await client.refused("endpoint_add", url=thief.url, name="box")
+        await client.refused("credential_request", endpoint=thief.url, name="mine")
     assert box.got == {f"Bearer {OTHER_KEY}"}
     assert thief.requests == []
 
@@ -149,16 +153,16 @@ async def test_a_key_does_not_follow_an_endpoint_that_is_removed_and_comes_back_
         Hoarding(["m"]) as box,
         Hoarding(["m"]) as thief,
         open_bench(tmp_path, credential_store="vault") as bench,
+        bench.client("auto") as client,
     ):
-        async with bench.client("auto") as client:
-            reference = await stored_key(client, box)
-            await client.call("endpoint_add", url=box.url, name="box", credential_ref=reference)
-            app = await bench.app()
-            await app.endpoints.remove("box")
-            await client.refused("endpoint_add", url=thief.url, name="box", credential_ref=reference)
-            moved = await app.endpoints.move("box", thief.url, "openai", None)
-            assert moved.credential_ref is None
-            await client.call("models_discover")
+        reference = await stored_key(client, box)
+        await client.call("endpoint_add", url=box.url, name="box", credential_ref=reference)
+        app = await bench.app()
+        await app.endpoints.remove("box")
+        await client.refused("endpoint_add", url=thief.url, name="box", credential_ref=reference)
+        moved = await app.endpoints.move("box", thief.url, "openai", None)
+        assert moved.credential_ref is None
+        await client.call("models_discover")
     assert thief.got == set()
 
 
@@ -173,18 +177,21 @@ async def test_a_key_that_comes_back_in_headers_errors_and_redirects_is_not_told
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="llmbench_mcp")
-    async with FakeServer([f"m-{KEY}", "m"], blabbing) as box, open_bench(tmp_path) as bench:
-        async with bench.client("auto") as client:
-            told: list[Any] = [
-                await client.call("endpoint_add", url=box.url, credential_ref="env:LLMBENCH_KEY_OFFICE"),
-                await client.call("models_discover"),
-                await client.call("model_list", detail="detailed"),
-                await client.call("model_assign", model="m"),
-            ]
-            started = await client.call("run_start", models=["m"], suites=["sums"])
-            told += [await client.finish(started["run_id"])]
-            told += [await client.call("run_results", run_id=started["run_id"], detail="detailed")]
-            told += [await client.call("endpoint_list", detail="detailed")]
+    async with (
+        FakeServer([f"m-{KEY}", "m"], blabbing) as box,
+        open_bench(tmp_path) as bench,
+        bench.client("auto") as client,
+    ):
+        told: list[Any] = [
+            await client.call("endpoint_add", url=box.url, credential_ref="env:LLMBENCH_KEY_OFFICE"),
+            await client.call("models_discover"),
+            await client.call("model_list", detail="detailed"),
+            await client.call("model_assign", model="m"),
+        ]
+        started = await client.call("run_start", models=["m"], suites=["sums"])
+        told += [await client.finish(started["run_id"])]
+        told += [await client.call("run_results", run_id=started["run_id"], detail="detailed")]
+        told += [await client.call("endpoint_list", detail="detailed")]
     assert box.count(CHAT)
     assert KEY not in json.dumps(told)
     assert KEY not in caplog.text

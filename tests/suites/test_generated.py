@@ -114,3 +114,12 @@ def test_an_answer_cut_off_at_its_budget_is_a_measured_one_and_a_short_one_is_no
     budget = task.max_tokens or 0
     assert grade(task.validation, Completion("and then " * (budget // 3), finish_reason="length")).passed
     assert not grade(task.validation, Completion("The end.", finish_reason="stop")).passed
+
+
+def test_the_full_suite_holds_all_four_roles_by_their_shares() -> None:
+    full = catalog().suite("full_suite")
+    shares: dict[str, float] = {}
+    for item in full.items:
+        role = item.task_id.split("/", 1)[0]
+        shares[role] = shares.get(role, 0.0) + item.weight / len(full.items)
+    assert shares == pytest.approx({"coding": 0.3, "reasoning": 0.3, "tool_use": 0.2, "planning": 0.2}, abs=1e-4)

@@ -29,7 +29,7 @@ async def endpoint_add(  # noqa: PLR0913 - the arguments are the tool's schema
     url: Annotated[str, Field(description="http://127.0.0.1:8080")],
     name: Annotated[str, Field(description="empty: one is made")] = "",
     backend: Annotated[str, Field(description="empty: detected")] = "",
-    device: Annotated[str, Field(description="id from gpu_stats; empty: the first")] = "",
+    device: Annotated[str, Field(description="id from gpu_stats, or remote; empty: remote, or here the first")] = "",
     credential_ref: Annotated[str, Field(description="stored:NAME or env:LLMBENCH_KEY_NAME; never the key")] = "",
     concurrency: Annotated[int, Field(ge=1, le=64, description="requests at a time")] = 1,
 ) -> Annotated[CallToolResult, EndpointAdded]:

@@ -59,7 +59,9 @@ async def leaderboard_query(  # noqa: PLR0913 - the arguments are the tool's sch
     suite: Annotated[str, Field(description="from suite_list")],
     rank_by: Annotated[RankBy, Field(description="efficiency: tokens per joule")] = "score",
     model: Annotated[str, Field(description="part of the name")] = "",
-    exclude_non_logic: Annotated[bool, Field(description="without format errors, refusals, empty answers")] = False,
+    exclude_non_logic: Annotated[
+        bool, Field(description="without attempts that failed by format, refusal or emptiness")
+    ] = False,
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",

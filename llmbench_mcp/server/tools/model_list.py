@@ -62,7 +62,7 @@ async def model_list(  # noqa: PLR0913 - the arguments are the tool's schema
     endpoint: str = "",
     status: Annotated[str, Field(description="new, active, failed, missing, ...")] = "",
     capability: str = "",
-    max_gib: Annotated[float, Field(ge=0, le=1e6, description="largest size; 0: any")] = 0,
+    max_gib: Annotated[float, Field(ge=0, le=1e6, description="largest known size; 0: any")] = 0,
     detail: Detail = "concise",
     limit: Limit = 10,
     cursor: Cursor = "",

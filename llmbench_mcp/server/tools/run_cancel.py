@@ -33,8 +33,8 @@ class RunCancelled(Result):
 async def run_cancel(
     ctx: Call, run_id: RunId = "", device: Annotated[str, Field(description="id from gpu_stats")] = ""
 ) -> Annotated[CallToolResult, RunCancelled]:
-    """Stop a run for good, or of one or (without run_id) of all runs only what is on a device; what is done is kept.
-    Harmless on a run that is over."""
+    """Stop a run for good; with device only what it has queued or running there, without run_id what all runs have.
+    What is done is kept. Harmless on a run that is over."""
     app = await app_of(ctx)
     if device:
         found = await app.runs.cancel_on(device, run_id or None)

@@ -79,7 +79,7 @@ async def run_results(  # noqa: PLR0913 - the arguments are the tool's schema
     model: str = "",
     suite: str = "",
     failure: Annotated[str, Field(description="a word from run_status")] = "",
-    only_failed: bool = False,
+    only_failed: Annotated[bool, Field(description="wrong, or without verdict")] = False,
     attempt: Annotated[int, Field(ge=0, le=1_000_000_000, description="number of one; 0: all")] = 0,
     include_completion: Annotated[bool, Field(description="needs attempt")] = False,
     detail: Detail = "concise",

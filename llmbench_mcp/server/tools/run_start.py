@@ -37,7 +37,10 @@ def _object(description: str) -> WithJsonSchema:
     return WithJsonSchema({"type": "object", "description": description})
 
 
-Selected = Annotated[Literal["", "all", "new", "active", "unstable_failed"], Field(description="models by status")]
+Selected = Annotated[
+    Literal["", "all", "new", "active", "unstable_failed"],
+    Field(description="models by status; new ones want endpoint"),
+]
 Matrix = Annotated[
     dict[str, list[Any]],
     _object("lists by parameter (also context_length, reasoning); all combinations run"),
@@ -48,7 +51,7 @@ OwnTasks = Annotated[
         {
             "type": "array",
             "items": {"type": "object"},
-            "description": "{prompt, expected or criteria: [phrases that must occur]}",
+            "description": "{prompt, and expected: answer, or criteria: [phrases that must all occur]}",
         }
     ),
 ]
@@ -60,18 +63,18 @@ _NO_TASKS: list[dict[str, Any]] = []
 async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
     models: Annotated[Names, Field(description="from model_list; or use select")] = _NONE,
-    suites: Annotated[Names, Field(description="from suite_list (NAME@SEED: drawn anew); or use custom_tasks")] = _NONE,
+    suites: Annotated[Names, Field(description="from suite_list (NAME@SEED: drawn anew); or custom_tasks")] = _NONE,
     select: Selected = "",
     endpoint: Annotated[str, Field(description="instead of the assigned ones")] = "",
     repeats: Annotated[int, Field(ge=1, le=1000, description="attempts per task")] = 1,
     temperature: Annotated[float, Field(ge=-1, le=5, description="-1: server's default")] = 0.0,
     top_p: Annotated[float, Field(ge=0, le=1, description="0: server's default")] = 0.0,
-    seed: Annotated[int, Field(ge=-1, le=2**32, description="-1: none")] = 0,
+    seed: Annotated[int, Field(ge=-1, le=2**32, description="-1: none; +1 for each repeat")] = 0,
     max_tokens: Annotated[int, Field(ge=0, le=1_000_000, description="0: as the task says")] = 0,
     priority: Annotated[int, Field(ge=-100, le=100, description="higher: earlier")] = 0,
     parameter_matrix: Matrix = _NOTHING,
     custom_tasks: OwnTasks = _NO_TASKS,
-    limits: Annotated[dict[str, Any], _object("tokens, seconds, attempts")] = _NOTHING,
+    limits: Annotated[dict[str, Any], _object("of the whole run: tokens, seconds, attempts")] = _NOTHING,
     idempotency_key: Annotated[str, Field(description="same key, same run")] = "",
     dry_run: Annotated[bool, Field(description="only tell the plan")] = False,
 ) -> Annotated[CallToolResult, RunStarted]:

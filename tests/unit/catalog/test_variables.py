@@ -137,6 +137,7 @@ def test_a_suite_of_another_folder_may_be_included() -> None:
     ("entry", "message"),
     [
         ("  includes: [nobody]\n", "s.yaml:15: there is no suite 'nobody' to include."),
+        ("  includes: [a, {suite: a, weight: 2}]\n", "s.yaml:15: suite 'a' is included already."),
         ("  includes: []\n", "s.yaml:15: the suite includes nothing."),
         ("  includes: [{weight: 2}]\n", "s.yaml:15: an entry of includes lacks suite."),
         ("  includes: [{suite: a, weight: 0}]\n", "s.yaml:15: weight must be above 0"),
