@@ -16,10 +16,10 @@ import pytest
 
 from llmbench_mcp.app import App, Doors, open_app
 from llmbench_mcp.backends.registry import EntryPointBackends
-from llmbench_mcp.domain.attempt import AttemptFilter
 from llmbench_mcp.domain.run import Run, RunRequest
 from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.services.models import ModelFilter
+from llmbench_mcp.store.attempts import AttemptFilter
 from llmbench_mcp.testing.clocks import FastClock
 from llmbench_mcp.testing.fake_lmstudio import LOAD, UNLOAD, FakeLMStudio
 from llmbench_mcp.testing.fake_lmstudio_models import StudioModel
