@@ -35,6 +35,8 @@ from typing import Any
 from llmbench_validators import registry, sandbox, zygote
 from llmbench_validators.types import Completion, Verdict
 
+from llmbench_mcp.scoring.warmup import settle
+
 Item = tuple[dict[str, Any], Completion]
 Task = dict[str, Any]
 
@@ -117,6 +119,7 @@ def rate(items: Sequence[Item], jobs: int) -> float:
     """Answers a second. Raises AssertionError when one does not pass."""
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(grade, items[: 4 * jobs]))
+        settle()  # as ``llmbench-mcp score`` and the executor do
         start = time.perf_counter()
         verdicts = list(pool.map(grade, items))
         seconds = time.perf_counter() - start

@@ -83,6 +83,9 @@ async def _run_draining(app: App, stay: bool = False) -> bool:
 
 async def _run(app: App, stay: bool, asked: anyio.Event) -> bool:
     """Until there is nothing to do, or with ``stay`` until asked to leave: another's end is waited for, then."""
+    from llmbench_mcp.scoring.warmup import settle
+
+    settle()
     while True:
         held = await app.executor.run(math.inf if stay else None)
         if not held and await app.executors.follow_older(asked):

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 import sys
 from collections.abc import Sequence
 
+_YOUNG_OBJECTS = 50_000
 _LOOKED_AT = 1 << 16
 _SIGNS = (b'"coding', b'"exam"', b'"task"')
 """One of these is in every line whose grading can run code."""
+
+
+def settle() -> None:
+    """For a process that is about to grade much: spare it looking for cycles in what stays, and in every syntax tree.
+
+    Saves a twentieth of all processor time; a tree is freed without it.
+    """
+    gc.freeze()
+    gc.set_threshold(_YOUNG_OBJECTS)
 
 
 def start_early(words: Sequence[str]) -> None:

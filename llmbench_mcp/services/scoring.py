@@ -8,6 +8,7 @@ from typing import Any
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.scoring.stream import bounded_lines, grade_stream
+from llmbench_mcp.scoring.warmup import settle
 
 
 class Scoring:
@@ -19,6 +20,7 @@ class Scoring:
 
     def score(self, read: Callable[[int], bytes], jobs: int) -> Generator[dict[str, Any], None, None]:
         """Grade the lines a file's ``readline`` gives, ``jobs`` at a time; see ``grade_stream``."""
+        settle()
         return grade_stream(bounded_lines(read), jobs, self._task, self._settings.min_isolation)
 
     def _task(self, task_id: str) -> Task:

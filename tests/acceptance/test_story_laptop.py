@@ -27,7 +27,8 @@ from llmbench_mcp.testing.fake_server import CHAT, Received
 from llmbench_mcp.testing.simulated_gpu import GB, SimulatedDevices, SimulatedGpu
 from tests.suites.test_exam import COVERAGE, FULL, TASKS, Sample, samples, tasks
 from tests.support.rooms import refuse_credentials, settings_in
-from tests.support.work import finished, working
+from tests.support.waiting import until
+from tests.support.work import is_in_state, working
 from tests.unit.validators.code_support import needs_full_isolation
 
 pytestmark = [needs_full_isolation, pytest.mark.timeout(300)]
@@ -100,8 +101,9 @@ async def test_the_exam_on_four_models_that_never_meet_in_memory(tmp_path: Path)
     laptop = Laptop()
     async with laptop.opened(tmp_path) as app:
         started = await app.runs.start(RunRequest(MODELS, ("exam",)))
-        run = await finished(app, started.run.id)
-        assert (run.state, run.done, run.errors) == ("completed", 24, 0)
+        await until(lambda: is_in_state(app, started.run.id, "completed"), 240)
+        run = await app.runs.get(started.run.id)
+        assert (run.done, run.errors) == (24, 0)
         one_after_the_other(laptop)
         await the_pillars_are_as_the_answers_deserve(app, run)
         await the_pages_tell_what_went_right_and_wrong(app, run)

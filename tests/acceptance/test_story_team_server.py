@@ -280,7 +280,7 @@ async def all_three_run_at_once(agents: dict[str, Agent], team: Team) -> None:
             running = sample(found, "llmbench_runs", state="running")
             return running >= 1 and sample(found, "llmbench_attempts_in_flight") >= 1
 
-        await until(is_seen, 60)
+        await until(is_seen, 60, 0.3)
         team.cluster.gate.open()
     for who, other in (("anna", "bert"), ("bert", "carl"), ("carl", "anna")):
         seen = await agents[who].call("run_status", run_id=runs[other])
@@ -297,7 +297,7 @@ async def the_figures_are_right(team: Team) -> None:
         key = "llmbench_attempts_total"
         return all(sample(found, key, outcome=outcome, **pair) == count for outcome, count in wanted.items())
 
-    await until(are_counted, 30)
+    await until(are_counted, 30, 0.3)
     found = await team.scrape()
     used = [value for (name, _), value in found.items() if name == "llmbench_device_memory_used_bytes"]
     assert len([value for value in used if value == pytest.approx(60 * GB, rel=1e-3)]) == 4
@@ -331,7 +331,7 @@ async def night(carl: Agent, team: Team, number: int) -> list[str]:
     async def has_begun() -> bool:
         return len(await runs_of(carl)) > len(before)
 
-    await until(has_begun, 60)
+    await until(has_begun, 60, 0.3)
     (run_id,) = {row["run_id"] for row in await runs_of(carl)} - before
     status = await carl.over(run_id)
     assert (status["state"], status["passed"]) == ("completed", status["planned"])
