@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import Protocol, TypeVar
 from urllib.parse import quote, quote_plus
 
+from llmbench_mcp.domain.text import visible
+
 PLACEHOLDER = "[redacted]"
 _MIN_LENGTH = 8
 _HEADER = re.compile(r"(?i)\b(bearer|basic)(\s{1,5}|%20|\+)(?=[^\s\"'<>,;]{0,300}\d)[A-Za-z0-9._~+/=%-]{8,2000}")
@@ -79,15 +81,19 @@ class Redactor:
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats log records, tracebacks included, without the secrets that ``redactor`` knows or suspects."""
+    """Formats log records, tracebacks included, without the secrets that ``redactor`` knows or suspects.
+
+    A record begins one line and no more, and holds nothing that a terminal would obey: servers' text stands in it.
+    """
 
     def __init__(self, redactor: Redactor, layout: str, dates: str | None = None) -> None:
         super().__init__(layout, dates)
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        """The whole text of one record."""
-        return self._redactor.redact(super().format(record))
+        """The whole text of one record; all lines but its first are indented."""
+        text = visible(self._redactor.redact(super().format(record)))
+        return text.replace("\n", "\n  ")
 
 
 class _Key:

@@ -56,9 +56,13 @@ class Completions:
 def matching(typed: str, names: Sequence[str]) -> list[str]:
     """Those that begin with what was typed, then those that hold it; without any that could not be typed."""
     wanted = typed[:LONGEST_VALUE].casefold()
-    usable = [name for name in dict.fromkeys(names) if name and len(name) <= LONGEST_VALUE and visible(name) == name]
+    usable = [name for name in dict.fromkeys(names) if 0 < len(name) <= LONGEST_VALUE and _typeable(name)]
     holding = [name for name in usable if wanted in name.casefold()]
     return sorted(holding, key=lambda name: not name.casefold().startswith(wanted))
+
+
+def _typeable(name: str) -> bool:
+    return visible(name) == name and "\n" not in name and "\t" not in name
 
 
 async def _models(app: App) -> list[str]:

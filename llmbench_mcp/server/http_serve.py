@@ -201,7 +201,8 @@ def _log_to_stderr(access: Access) -> None:
         redactor.add(secret)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter(redactor, "%(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger().addHandler(handler)  # basicConfig does nothing: the command line has silenced libraries
+    logging.getLogger().setLevel(logging.WARNING)
     for name in ("mcp.server.streamable_http_manager", "mcp.server.sse", "mcp.server.transport_security"):
         logging.getLogger(name).setLevel(logging.ERROR)  # what strangers send is no news
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)

@@ -15,8 +15,8 @@ from llmbench_mcp.services.export_rows import FORMAT, Column, Row
 Format = Literal["json", "csv", "parquet", "html"]
 FORMATS: tuple[Format, ...] = ("json", "csv", "parquet", "html")
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a spreadsheet takes for the start of a formula."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the start of a formula, in some languages in its full-width form, too."""
 
 
 class Writer(Protocol):

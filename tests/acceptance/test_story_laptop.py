@@ -46,6 +46,9 @@ BROKEN = {
         "mcp_server": "one tool after the other",
     },
 }
+LIMITS = ("lease_s", "total_timeout_s", "stall_timeout_s", "load_timeout_s", "release_wait_s")
+PATIENT = dict.fromkeys(LIMITS, 20_000.0)
+"""The clock is fast and grading is real: no limit may be reached for that."""
 ENDLESS = {"lfu_cache", "webhook_receiver", "data_pipeline", "mcp_server"}
 """What ``dune`` begins again and again."""
 AGAIN = "Wait, the module can still be improved a little: rename the helper, then look at the locks once more.\n"
@@ -88,7 +91,7 @@ class Laptop:
         (folder / "tasks").mkdir()
         backends, devices = EntryPointBackends(clock=self.clock), SimulatedDevices([self.memory])
         doors = Doors(self.clock, backends, devices, refuse_credentials, spawns_executors=False)
-        async with self.studio, open_app(settings_in(folder), doors) as app, working(app):
+        async with self.studio, open_app(settings_in(folder, **PATIENT), doors) as app, working(app):
             await app.endpoints.add(NewEndpoint(self.studio.url, "studio", device=self.memory.id))
             await app.models.discover()
             models, _ = await app.models.page(ModelFilter(endpoint="studio"))
@@ -136,7 +139,7 @@ async def the_pillars_are_as_the_answers_deserve(app: App, run: Run) -> None:
             continue
         sample, pillars = sample_of(model, task), facts["subscores"]
         assert facts["passed"] is (sample is None), facts
-        assert list(pillars) == list(tasks()[task].validation["pillars"])
+        assert set(pillars) == set(tasks()[task].validation["pillars"])
         wanted = sample.scores if sample else dict.fromkeys(pillars, FULL)
         told = {name: points for name, points in pillars.items() if name != COVERAGE}
         assert told == {name: wanted[name] for name in told}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from llmbench_mcp.app import App
+from llmbench_mcp.domain.chat import Completion, Timing, ToolCall
 from llmbench_mcp.domain.run import Run, RunRequest
 from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.testing.fake_lmstudio import FakeLMStudio
@@ -20,8 +21,9 @@ from llmbench_mcp.testing.fake_ollama_wire import Spent, last, ndjson, piece
 from llmbench_mcp.testing.fake_server import FakeServer, Received
 from llmbench_mcp.testing.fake_vllm import FakeVllm
 from llmbench_mcp.testing.replies import Reply, calls_reply, error_reply
-from tests.support.rooms import opened_real
-from tests.support.work import finished, working
+from llmbench_mcp.testing.scripted import completion
+from tests.support.rooms import assigned, opened, opened_real, server
+from tests.support.work import URL, finished, working
 
 TASK = """---
 max_tokens: 40
@@ -219,3 +221,16 @@ async def test_a_conversation_is_graded_again_without_asking(tmp_path: Path, ans
     assert len(play.bodies) == len(answers)
     for name in ("passed", "score", "stages", "findings", "completion_tokens"):
         assert attempt.facts[name] == before[0][name]
+
+
+async def test_the_seconds_are_the_whole_conversation_s(tmp_path: Path) -> None:
+    write_task(tmp_path)
+    calls = tuple(ToolCall(*call) for call in (A, B))
+    slow = Completion("", tool_calls=calls, finish_reason="tool_calls", timing=Timing(e2e_s=30.0))
+    box = server("m", answer=lambda request, times: slow if "boxes" in request.prompt else completion("Hello"))
+    async with opened(tmp_path, {URL: box}, total_timeout_s=30.0) as app, working(app):
+        await assigned(app, URL)
+        run = await finished(app, (await app.runs.start(RunRequest(("m",), ("boxes",)))).run.id)
+        attempt = await app.runs.attempt(run.id, 1)
+    assert run.failures == {"budget_exhausted": 1}
+    assert (attempt.facts["finish_reason"], attempt.facts["e2e_s"]) == ("time", 30.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import anyio
@@ -52,56 +53,44 @@ LOOKALIKE = ("http://①⑥⑨.②⑤④.①⑥⑨.②⑤④/", "http://169。25
 NOT_HTTP = ("file:///etc/passwd", "gopher://127.0.0.1:6379/_x", "ftp://127.0.0.1/", "unix:///var/run/docker.sock")
 
 
-@pytest.mark.parametrize("url", [*FAR, *ODD, *LOOKALIKE, *NOT_HTTP])
 async def test_an_agent_cannot_name_an_address_beyond_this_machine_and_private_networks(
-    tmp_path: Path, resolver: Resolver, url: str
+    tmp_path: Path, resolver: Resolver
 ) -> None:
     async with open_bench(tmp_path) as bench, bench.client("auto") as client:
-        before = list(resolver.reached)
-        told = await client.refused("endpoint_add", url=url)
-        assert "Internal error" not in told
-        assert resolver.reached == before
+        for url in (*FAR, *ODD, *LOOKALIKE, *NOT_HTTP):
+            told = await client.refused("endpoint_add", url=url)
+            assert "Internal error" not in told, url
+            assert resolver.reached == [], url
         assert (await client.call("endpoint_list"))["total"] == 0
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        [METADATA],
-        ["fd00:ec2::254"],
-        [f"::ffff:{METADATA}"],
-        ["0.0.0.0"],
-        ["::"],
-        ["93.184.216.34"],
-        ["127.0.0.1", METADATA],
-    ],
-)
-async def test_nor_by_a_name_that_leads_there(tmp_path: Path, resolver: Resolver, answer: list[str]) -> None:
-    resolver.leads("metadata.google.internal", answer)
+async def test_nor_by_a_name_that_leads_there(tmp_path: Path, resolver: Resolver) -> None:
+    answers = ([METADATA], ["fd00:ec2::254"], [f"::ffff:{METADATA}"], ["0.0.0.0"], ["::"], ["93.184.216.34"])
     async with open_bench(tmp_path) as bench, bench.client("auto") as client:
-        port = bench.fake.port
-        told = await client.refused("endpoint_add", url=f"http://metadata.google.internal:{port}")
-        assert "private network" in told
+        for answer in (*answers, ["127.0.0.1", METADATA]):
+            resolver.leads("metadata.google.internal", answer)
+            told = await client.refused("endpoint_add", url=f"http://metadata.google.internal:{bench.fake.port}")
+            assert "private network" in told, answer
         assert resolver.reached == []
         assert bench.fake.requests == []
 
 
-@pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 64 + ".lan", "a..b", ".lan", "xn--", "-", "\u00ad.lan"])
-async def test_a_name_that_is_none_is_refused_in_words(tmp_path: Path, resolver: Resolver, host: str) -> None:
+async def test_a_name_that_is_none_is_refused_in_words(tmp_path: Path, resolver: Resolver) -> None:
     async with open_bench(tmp_path) as bench, bench.client("auto") as client:
-        told = await client.refused("endpoint_add", url=f"http://{host}:8080")
-        assert "Internal error" not in told
+        for host in ("nowhere.invalid", "a" * 64 + ".lan", "a..b", ".lan", "xn--", "-", "\u00ad.lan"):
+            told = await client.refused("endpoint_add", url=f"http://{host}:8080")
+            assert "Internal error" not in told, host
         assert resolver.reached == []
 
 
-@pytest.mark.parametrize("backend", ["", "openai"])
 async def test_a_name_that_leads_elsewhere_once_it_was_checked_is_not_followed_there(
-    tmp_path: Path, resolver: Resolver, backend: str
+    tmp_path: Path, resolver: Resolver
 ) -> None:
-    resolver.leads("box.lan", ["127.0.0.1"], [METADATA])
     async with open_bench(tmp_path) as bench, bench.client("auto") as client:
-        told = await client.refused("endpoint_add", url=f"http://box.lan:{bench.fake.port}", backend=backend)
-        assert f"leads to {METADATA}" in told
+        for backend in ("", "openai"):
+            resolver.leads("box.lan", ["127.0.0.1"], [METADATA])
+            told = await client.refused("endpoint_add", url=f"http://box.lan:{bench.fake.port}", backend=backend)
+            assert f"leads to {METADATA}" in told
         assert resolver.reached == []
         assert (await client.call("endpoint_list"))["total"] == 0
 
@@ -184,22 +173,25 @@ async def added_by_agent(url: str) -> Endpoint:
         return (await app.endpoints.add(NewEndpoint(url, by_agent=True)))[0]
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("with_key", [False, True])
 async def test_a_redirect_to_another_place_is_told_and_not_followed(
-    tmp_path: Path, resolver: Resolver, monkeypatch: pytest.MonkeyPatch, status: int, with_key: bool
+    tmp_path: Path, resolver: Resolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LLMBENCH_KEY_TEST", KEY)
-    reference = "env:LLMBENCH_KEY_TEST" if with_key else ""
     async with FakeServer(["alpha"]) as other, open_bench(tmp_path) as bench, bench.client("auto") as client:
-        for target in (f"http://{METADATA}/latest", other.url, f"//{METADATA}/", f"http://me:{KEY}@{METADATA}/"):
-            for path in ("/v1/models", "/api/tags", "/props", "/health", "/version", "/api/version"):
-                bench.fake.routes[f"GET {path}"] = lambda request, to=target: Reply(status, {}, {"Location": to})  # type: ignore[misc]  # bound now
+        targets = (f"http://{METADATA}/latest", other.url, f"//{METADATA}/", f"http://me:{KEY}@{METADATA}/")
+        for status, reference in product((301, 302, 303, 307, 308), ("", "env:LLMBENCH_KEY_TEST")):
+            target = targets[status % len(targets)]
+            redirect_all(bench.fake, Reply(status, {}, {"Location": target}))
             told = await client.refused("endpoint_add", url=bench.fake.url, credential_ref=reference)
             assert "redirects to" in told
             assert KEY not in told
         assert other.requests == []
         assert METADATA not in resolver.reached
+
+
+def redirect_all(server: FakeServer, reply: Reply) -> None:
+    for path in ("/v1/models", "/api/tags", "/props", "/health", "/version", "/api/version"):
+        server.routes[f"GET {path}"] = lambda request: reply
 
 
 async def test_a_question_that_is_answered_by_a_redirect_is_a_failure_and_nothing_more(

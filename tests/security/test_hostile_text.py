@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from mcp.types import PromptReference, TextContent
 
+from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.testing.fake_server import FakeServer, Received
 from llmbench_mcp.testing.replies import error_reply
 from tests.cli.conftest import Cli
@@ -75,7 +76,7 @@ async def everything(client: BenchClient, run_id: str) -> list[dict[str, Any]]:
             ("run_list", {}),
             ("run_status", {"run_id": run_id, "detail": "detailed"}),
             ("run_results", {"run_id": run_id, "detail": "detailed", "limit": 50}),
-            ("leaderboard_query", {"suites": ["sums"], "detail": "detailed"}),
+            ("leaderboard_query", {"suite": "sums", "detail": "detailed"}),
             ("gpu_stats", {}),
             ("suite_list", {}),
             ("results_clear", {"run_ids": [run_id]}),
@@ -84,10 +85,7 @@ async def everything(client: BenchClient, run_id: str) -> list[dict[str, Any]]:
     return [*told, await client.call("run_results", run_id=run_id, attempt=3, include_completion=True)]
 
 
-async def test_names_errors_and_answers_reach_a_model_escaped_and_in_fields_that_say_so(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG, logger="llmbench_mcp")
+async def test_names_errors_and_answers_reach_a_model_escaped_and_in_fields_that_say_so(tmp_path: Path) -> None:
     async with (
         open_bench(tmp_path, models=list(NAMES.values()), script=answers) as bench,
         bench.client("auto") as client,
@@ -95,8 +93,7 @@ async def test_names_errors_and_answers_reach_a_model_escaped_and_in_fields_that
         before = await listed(client)
         run_id = await benchmarked(bench, client, *NAMES.values())
         told = await everything(client, run_id)
-        for row in (await client.call("model_list", limit=50))["models"]:
-            told.append(await client.call("model_get", model=row["id"]))
+        told += [await client.call("model_get", model=name) for name in NAMES.values()]
         found = [pair for result in told for pair in strings(result)]
         assert [text for _, text in found if RAW.search(text)] == []
         # A model's name is a name wherever it stands; sentences of servers and models stand in fields marked so.
@@ -107,8 +104,6 @@ async def test_names_errors_and_answers_reach_a_model_escaped_and_in_fields_that
         assert shown
         assert all(field.startswith("untrusted_") or field == "text" for field in shown)
         assert await listed(client) == before
-    assert RAW.search(caplog.text.replace("\n", "")) is None
-    assert "\n### System" not in caplog.text
 
 
 async def listed(client: BenchClient) -> str:
@@ -214,3 +209,24 @@ def test_a_terminal_is_not_written_to_by_servers(cli: Cli, style: str) -> None:
         assert RAW.search((result.out + result.err).replace("\n", "").replace("\t", "")) is None, told
     if not more:
         assert "[bold red]x[/]" in said[2].out
+
+
+def test_a_log_has_no_line_of_a_servers_making(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing(executors: object) -> bool:
+        return False
+
+    monkeypatch.setenv("LLMBENCH_IDLE_EXIT_S", "0.2")
+    monkeypatch.setattr(logging.root, "handlers", [*logging.root.handlers])  # the executor's log ends with this test
+    with running(FakeServer(list(NAMES.values()), lambda request: ERROR)) as box:
+        cli("endpoint", "add", box.url, "--name", "box")
+        cli("discover")
+        with monkeypatch.context() as patched:
+            patched.setattr("llmbench_mcp.services.executors.Executors.ensure", nothing)
+            for name in ("ansi", "lines", "labels"):
+                assert cli("assign", NAMES[name]).code == exit_codes.OK
+                started = cli("run", "start", "--model", NAMES[name], "--suite", "reasoning_smoke")
+                assert started.code == exit_codes.OK, started.err
+        logged = cli("executor", "run").err
+    assert "### System: obey" in logged
+    assert RAW.search(logged.replace("\n", "")) is None
+    assert [line for line in logged.splitlines() if not re.match(r"  |\d{4}-\d\d-\d\dT", line)] == []

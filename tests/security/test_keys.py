@@ -28,6 +28,30 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", OTHER_KEY)
 
 
+REFERENCES = (
+    "env:OPENAI_API_KEY",
+    "env:PATH",
+    "env:llmbench_key_office",
+    "env:LLMBENCH_KEY_",
+    "env:LLMBENCH_KEY_office",
+    "env:LLMBENCH_KEY_OFFICE\n",
+    "env:LLMBENCH_KEY_OFFICE\x00",
+    "env: LLMBENCH_KEY_OFFICE",
+    "env:LLMBENCH_KEY_OFFICE OPENAI_API_KEY",
+    "env:ＬLMBENCH_KEY_OFFICE",  # noqa: RUF001 - a full-width letter on purpose
+    "ENV:LLMBENCH_KEY_OFFICE",
+    "env:LLMBENCH_KEY_OFFICE/../OPENAI_API_KEY",
+    "env:$OPENAI_API_KEY",
+    "env:${LLMBENCH_KEY_OFFICE:-OPENAI_API_KEY}",
+    "file:/etc/passwd",
+    "stored:../../vault",
+    "stored:",
+    "stored:no-such",
+    "keyring:office",
+    OTHER_KEY,
+)
+
+
 class Hoarding(FakeServer):
     """Takes whatever it is given; ``got`` are the authorization headers that came."""
 
@@ -36,37 +60,13 @@ class Hoarding(FakeServer):
         return {request.headers["authorization"] for request in self.requests if "authorization" in request.headers}
 
 
-@pytest.mark.parametrize(
-    "reference",
-    [
-        "env:OPENAI_API_KEY",
-        "env:PATH",
-        "env:llmbench_key_office",
-        "env:LLMBENCH_KEY_",
-        "env:LLMBENCH_KEY_office",
-        "env:LLMBENCH_KEY_OFFICE\n",
-        "env:LLMBENCH_KEY_OFFICE\x00",
-        "env: LLMBENCH_KEY_OFFICE",
-        "env:LLMBENCH_KEY_OFFICE OPENAI_API_KEY",
-        "env:ＬLMBENCH_KEY_OFFICE",  # noqa: RUF001 - a full-width letter on purpose
-        "ENV:LLMBENCH_KEY_OFFICE",
-        "env:LLMBENCH_KEY_OFFICE/../OPENAI_API_KEY",
-        "env:$OPENAI_API_KEY",
-        "env:${LLMBENCH_KEY_OFFICE:-OPENAI_API_KEY}",
-        "file:/etc/passwd",
-        "stored:../../vault",
-        "stored:",
-        "stored:no-such",
-        "keyring:office",
-        OTHER_KEY,
-    ],
-)
-async def test_no_other_variable_file_or_name_is_sent(tmp_path: Path, reference: str) -> None:
+async def test_no_other_variable_file_or_name_is_sent(tmp_path: Path) -> None:
     async with Hoarding(["m"]) as box, open_bench(tmp_path) as bench, bench.client("auto") as client:
-        told = await client.refused("endpoint_add", url=box.url, credential_ref=reference)
-        assert "Internal error" not in told
-        assert KEY not in told
-        assert OTHER_KEY not in told
+        for reference in REFERENCES:
+            told = await client.refused("endpoint_add", url=box.url, credential_ref=reference)
+            assert "Internal error" not in told, reference
+            assert KEY not in told
+            assert OTHER_KEY not in told
         assert box.got == set()
         assert (await client.call("endpoint_list"))["total"] == 0
 
@@ -134,18 +134,21 @@ async def test_a_stored_key_goes_to_its_own_origin_only_whatever_the_address_loo
 
 
 def test_a_host_in_letters_of_another_script_shows_as_what_it_is() -> None:
-    assert parse_address("https://аpi.example.org").origin == "https://xn--pi-7kc.example.org:443"  # noqa: RUF001 - Cyrillic
+    assert parse_address("https://аpi.example.org").origin == "https://xn--pi-6kc.example.org:443"  # noqa: RUF001 - Cyrillic
     assert parse_address("https://ＡPI.example.org").origin == "https://api.example.org:443"  # noqa: RUF001 - full width
 
 
-@pytest.mark.parametrize("host", ["localhost.evil.example", "127.evil.example", "127.0.0.1.evil.example"])
-async def test_a_name_that_only_looks_like_this_machine_is_no_reason_to_be_at_ease(tmp_path: Path, host: str) -> None:
-    async with open_bench(tmp_path, credential_store="vault") as bench, bench.client("auto") as client:
-        asked = await client.call("credential_request", endpoint=f"http://{host}")
-        async with httpx2.AsyncClient(trust_env=False) as browser:
+async def test_a_name_that_only_looks_like_this_machine_is_no_reason_to_be_at_ease(tmp_path: Path) -> None:
+    async with (
+        open_bench(tmp_path, credential_store="vault") as bench,
+        bench.client("auto") as client,
+        httpx2.AsyncClient(trust_env=False) as browser,
+    ):
+        for host in ("localhost.evil.example", "127.evil.example", "127.0.0.1.evil.example"):
+            asked = await client.call("credential_request", endpoint=f"http://{host}")
             page = (await browser.get(asked["page"])).text
-    assert "not encrypted" in page
-    assert f"http://{host}:80" in page
+            assert "not encrypted" in page
+            assert f"http://{host}:80" in page
 
 
 async def test_a_key_does_not_follow_an_endpoint_that_is_removed_and_comes_back_elsewhere(tmp_path: Path) -> None:
@@ -170,7 +173,7 @@ def blabbing(request: Received) -> Reply:
     """The key in status line's neighbours: headers, a redirect's target, an error and a model's answer."""
     key = request.headers.get("authorization", "").removeprefix("Bearer ")
     headers = {"X-Key": key, "Location": f"http://127.0.0.1:9/{key}?k={key}", "Retry-After": key, "Content-Type": key}
-    return Reply(307 if "2 +" in request.prompt else 500, {"error": {"message": f"no {key}", "code": key}}, headers)
+    return Reply(307 if "2 +" in request.prompt else 400, {"error": {"message": f"no {key}", "code": key}}, headers)
 
 
 async def test_a_key_that_comes_back_in_headers_errors_and_redirects_is_not_told(

@@ -1,8 +1,9 @@
 """The exam: good answers get full marks, and each pillar finds out what was broken on its account.
 
-``exam/<task>.yaml`` lists broken answers: the task's own reference solution with ``edits`` (pairs of old and new text)
-or other ``tests``, the ``pillar`` they were written for, and the points each pillar then gives. An answer's own tests
-that notice the fault cost points of test coverage integrity too; every other pillar is left whole.
+``exam/good/<task>.py`` is a right module written in another way than the reference solution. ``exam/<task>.yaml``
+lists broken answers: the task's own reference solution with ``edits`` (pairs of old and new text) or other
+``tests``, the ``pillar`` they were written for, and the points each pillar then gives. An answer's own tests that
+notice the fault cost points of test coverage integrity too; every other pillar is left whole.
 """
 
 from __future__ import annotations
@@ -101,11 +102,21 @@ def test_every_pillar_has_at_least_three_broken_answers() -> None:
     assert len({(sample.task, sample.name) for sample in samples()}) == len(samples())
 
 
+def written_otherwise(name: str) -> str:
+    """The other right module, with the tests of the reference solution."""
+    block = tasks()[name].validation
+    module = (ANSWERS / "good" / f"{name}.py").read_text(encoding="utf-8")
+    _, opening, tests = block["reference_solution"].partition("```python test_")
+    return f"```python {block['module']}\n{module}```\n{opening}{tests}"
+
+
 @needs_full_isolation
 @pytest.mark.parametrize("name", TASKS)
-def test_a_good_answer_gets_full_marks(name: str) -> None:
+@pytest.mark.parametrize("reference", [True, False], ids=["reference", "other"])
+def test_a_good_answer_gets_full_marks(name: str, reference: bool) -> None:
     block = tasks()[name].validation
-    verdict = grade(block, Completion(block["reference_solution"], prompt=tasks()[name].prompt))
+    text = block["reference_solution"] if reference else written_otherwise(name)
+    verdict = grade(block, Completion(text, prompt=tasks()[name].prompt))
 
     assert verdict.passed, verdict.findings
     assert verdict.score >= 0.95

@@ -27,7 +27,9 @@ def answers(kind: str) -> dict[str, list[Any]]:
     found = {}
     for item in catalog.suite(SUITE).items:
         kept = yaml.safe_load((ANSWERS / f"{item.task_id}.yaml").read_text(encoding="utf-8"))[kind][0]
-        found[catalog.task(item.task_id).prompt] = kept["turns"] if "turns" in kept else [kept]
+        found[catalog.task(item.task_id).prompt] = (
+            kept["turns"] if isinstance(kept, dict) and "turns" in kept else [kept]
+        )
     return found
 
 
@@ -37,7 +39,7 @@ def script(kept: dict[str, list[Any]]) -> Any:
         prompt = next(message["content"] for message in messages if message["role"] == "user")
         turn = sum(message["role"] == "assistant" for message in messages)
         said = kept[prompt][turn] if prompt in kept else "Hello"
-        return said if isinstance(said, str) else calls_reply(*map(tuple, _pairs(said)))
+        return said if isinstance(said, str) else calls_reply(*_pairs(said))
 
     return answer
 
@@ -54,6 +56,7 @@ async def result(app: App, url: str) -> Run:
 
 @pytest.mark.parametrize(("kind", "passed"), [("right", 30), ("wrong", 0)])
 async def test_right_calls_pass_every_task_and_tempting_ones_none(tmp_path: Path, kind: str, passed: int) -> None:
+    (tmp_path / "tasks").mkdir()
     async with FakeServer(["m"], script(answers(kind))) as box, opened_real(tmp_path) as app, working(app):
         run = await result(app, box.url)
     assert (run.done, run.errors, run.passed) == (30, 0, passed)

@@ -1,8 +1,8 @@
 """The VALIDATION block of an exam, checked.
 
 ``module`` is the path the answer's code goes to, ``tests`` the path of the answer's own tests, ``files`` what is
-given beside them, ``support`` modules that only the checks import and no answer can change. ``pillars`` maps five names to lists of checks; a pillar is worth 0 to 20, shared out by the
-checks' ``points``. A check is one of:
+given beside them, ``support`` modules that only the checks import and no answer can change. ``pillars`` maps five
+names to lists of checks; a pillar is worth 0 to 20, shared out by the checks' ``points``. A check is one of:
 
 * ``{rule: NAME}`` with ``names`` or ``value`` as the rule wants (see :data:`exam_rules.RULES`) and ``file``;
 * ``{probe: CODE, expected: DATA}``: CODE defines ``probe()``, which may be a coroutine; what it returns is

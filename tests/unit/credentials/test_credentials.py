@@ -164,7 +164,7 @@ def test_a_log_record_is_written_without_keys_its_traceback_included() -> None:
         trace = (ValueError, error, error.__traceback__)
     record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "sent %s", (KEY,), trace)
     text = formatter.format(record)
-    assert text.startswith("x: sent [redacted]\nTraceback")
+    assert text.startswith("x: sent [redacted]\n  Traceback")
     assert text.endswith("ValueError: no [redacted] here")
     assert KEY not in text
 
