@@ -225,6 +225,7 @@ async def test_three_agents_share_a_server_whose_key_none_of_them_ever_sees(tmp_
         with anyio.fail_after(60):
             assert await team.executor.wait() == 0
     assert PLANTED.found_below(team.folder) == {}
+    assert PLANTED.found_below(tmp_path / "etc"), "where they were planted the search finds them"
     assert PLANTED.found_in("\n".join(team.told)) == []
     assert PLANTED.found_in("\n".join(team.cluster.seen)) == []
     assert "[redacted]" in "".join(team.told)

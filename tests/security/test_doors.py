@@ -16,7 +16,7 @@ HEALTH = "/healthz"
 WRONG: tuple[dict[str, str], ...] = (
     {},
     bearer("wrong-0123456789-wrong"),
-    bearer(""),
+    {"Authorization": "Bearer"},
     bearer(ANNA[:-1]),
     bearer(f"{ANNA}x"),
     bearer(ANNA.upper()),

@@ -70,7 +70,6 @@ async def test_another_name_or_site_gets_no_form_and_can_send_none(tmp_path: Pat
             {"Origin": f"{own}.evil.example"},
             {"Origin": own, "Host": f"evil.example:{where.port}"},
             {"Origin": own, "Content-Type": "text/plain"},
-            {"Origin": own, "Sec-Fetch-Site": "cross-site"},
             {"Origin": own, "Transfer-Encoding": "chunked"},
         ):
             try:

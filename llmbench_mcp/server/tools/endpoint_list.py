@@ -85,7 +85,7 @@ def endpoint_row(view: EndpointView, detail: Detail = "concise") -> EndpointRow:
 
 def _credential(view: EndpointView) -> str:
     """Its reference and what is wrong with it."""
-    state = view.credential if view.credential in ("expired", "not set") else None
+    state: str | None = view.credential if view.credential in ("expired", "not set") else None
     if state is None and view.endpoint.state == "no_access":
         state = "refused"
     return (view.endpoint.credential_ref or "none") + (f" ({state})" if state else "")

@@ -21,7 +21,8 @@ def test_an_unknown_key_is_named_with_the_valid_ones() -> None:
         "tool_use: unknown key 'tool'; allowed: type, tools, available_functions, expected_calls, turns, order, match, "
         "calls"
     )
-    assert "expected_calls[0]: unknown key 'name'; allowed: function, arguments, result" in refused(block({"name": "x"}))
+    told = refused(block({"name": "x"}))
+    assert "expected_calls[0]: unknown key 'name'; allowed: function, arguments, result" in told
 
 
 @pytest.mark.parametrize(
