@@ -45,7 +45,7 @@ def cause_of(error: BaseException) -> BaseException:
 
 
 def _tell_internal(error: BaseException, call: Invocation) -> None:
-    details = _redacted("".join(traceback.format_exception(error)))
+    details = visible(_redacted("".join(traceback.format_exception(error))))
     if os.environ.get("LLMBENCH_DEBUG") == "1":
         sys.stderr.write(details)
     log = _write_log(details, call)

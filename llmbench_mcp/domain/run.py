@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, Literal
 
 from llmbench_mcp.domain.chat import Budget, Sampling
@@ -40,6 +39,10 @@ class RunLimits:
         return {name: figure for name, figure in figures.items() if figure is not None}
 
 
+_MOST = 10**15
+"""Far beyond any use, and well within what every place that a limit comes to can hold."""
+
+
 def run_limits(given: Mapping[str, Any]) -> RunLimits:
     """Limits from plain data.
 
@@ -50,8 +53,9 @@ def run_limits(given: Mapping[str, Any]) -> RunLimits:
         kinds = (int, float) if name == "seconds" else (int,)
         if name not in ("tokens", "seconds", "attempts"):
             raise InputError(f"There is no limit '{one_line(str(name), 40)}'.", "Use: tokens, seconds, attempts.")
-        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < inf):
-            raise InputError(f"The limit of {name} is {one_line(str(value), 40)}.", "Give a finite number above 0.")
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value <= _MOST):
+            shown = one_line(str(value), 40)
+            raise InputError(f"The limit of {name} is {shown}.", "Give a finite number above 0, at most 1e15.")
     return RunLimits(**given)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BeforeValidator, Field
+
+from llmbench_mcp.credentials.known import known
 
 _TEXT_LIMIT = 2_000
 _JSON_LIMIT = 64_000
@@ -35,3 +38,15 @@ def check_sizes(tool: str, arguments: dict[str, Any]) -> None:
             most = _JSON_LIMIT if isinstance(text, str) and text.startswith("[") else _TEXT_LIMIT
             if isinstance(text, str) and len(text) > most:
                 raise ToolError(f"{tool}: {name} is {len(text)} characters long. Give at most {most}.")
+
+
+def check_keys(tool: str, arguments: dict[str, Any]) -> None:
+    """Refuse what would store a known key or token: in a name, an address, a prompt. Raises ToolError without it."""
+    redactor = known()
+    for name, value in arguments.items():
+        text = json.dumps(value, ensure_ascii=False)
+        if redactor.redact_known(text) != text:
+            raise ToolError(
+                f"{tool}: {name} holds a key or token. Never write one into a call, be it into a name, an address, "
+                "its query or a prompt: credential_request has the person enter a server's key."
+            )

@@ -29,7 +29,7 @@ from llmbench_mcp import __version__
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.server import prompts, resources
-from llmbench_mcp.server.arguments import check_sizes
+from llmbench_mcp.server.arguments import check_keys, check_sizes
 from llmbench_mcp.server.compat import answer_ping, declare_extensions
 from llmbench_mcp.server.completions import Completions
 from llmbench_mcp.server.errors import tool_error, unknown_arguments, unknown_tool
@@ -74,6 +74,7 @@ class BenchServer(MCPServer[AppHolder]):
         watch.serve_handshake_era(self._lowlevel_server)  # the SDK (2.3) has no public way
         self.middleware.append(declare_extensions(self._lowlevel_server.extensions))
         self._on, self._off = _add_tools(self, holder.settings)
+        self._storing = frozenset(spec.name for spec in every_tool() if spec.writes)
         self._takes: dict[str, list[str]] = {}
         self._resources = tuple(spec for spec in resources.EVERY_RESOURCE if spec.tool in self._on)
         self._prompts = {spec.name: spec for spec in prompts.EVERY_PROMPT if self._on.issuperset(spec.tools)}
@@ -130,6 +131,8 @@ class BenchServer(MCPServer[AppHolder]):
         if unknown:
             raise unknown_arguments(name, unknown, takes)
         check_sizes(name, arguments)
+        if name in self._storing:
+            check_keys(name, arguments)
         try:
             return await super().call_tool(name, arguments, context)
         except MCPError:

@@ -133,11 +133,17 @@ async def a_server_that_wants_it_in_the_query_is_named(carl: Agent, wanting: Wan
     assert "put it there: ?api_key=[redacted]" in refused
     assert "query" in await carl.refused("endpoint_add", url=f"{wanting.url}/v1?api_key={KEY}")
     assert all(KEY not in request.query for request in wanting.requests)
-    # What an agent found elsewhere and sends is not told back either, a person's token for one.
+    # What an agent found elsewhere and sends is neither told back nor stored, a person's token for one.
+    asking = {"models": ["m"], "suites": ["sums"]}
     for secret in (KEY, *TOKENS.values()):
         await carl.refused("model_get", model=secret)
         await carl.refused("endpoint_add", url=wanting.url, credential_ref=secret)
-        await carl.refused("run_start", models=[secret], suites=["sums"])
+        for stored in (
+            await carl.refused("endpoint_add", url=wanting.url, name=f"x {secret}"),
+            await carl.refused("run_start", **asking, idempotency_key=secret),
+            await carl.refused("run_start", models=["m"], custom_tasks=[{"prompt": f"Say {secret}", "expected": "x"}]),
+        ):
+            assert "holds a key or token" in stored
 
 
 async def all_is_read(one: Agent, *runs: str) -> None:

@@ -112,7 +112,6 @@ async def test_a_page_of_another_site_or_name_reaches_no_route_even_with_the_tok
                 f"127.0.0.1.nip.io:{port}",
                 "[::1]x",
                 "0x7f000001",
-                " ",
             ):
                 answer = await raw(site, "GET", path, {**bearer(ANNA), "Host": host})
                 assert answer.status_code in (400, 421), (path, host)
@@ -145,7 +144,7 @@ async def test_a_session_of_the_clients_own_choosing_is_not_taken(tmp_path: Path
                 assert answer.headers.get("mcp-session-id", "") != session
             for method in ("GET", "DELETE"):
                 assert (await web.request(method, "/mcp", headers=mine)).status_code in (400, 404, 405), session
-            refused = await web.post(f"/messages/?session_id={session[:40]}", json=ping)
+            refused = await web.post("/messages/", params={"session_id": session[:40]}, json=ping)
             assert refused.status_code in (400, 404)
         first, second = [(await web.post("/mcp", json=handshake())).headers["mcp-session-id"] for _ in range(2)]
         assert len(first) >= 32
