@@ -137,6 +137,12 @@ class Settings:
         """Logs of the executor and of embedded servers."""
         return self.data_dir / "logs"
 
+    def make_log_dir(self) -> Path:
+        """``log_dir``; it and the data directory are made where missing, for their owner alone. Raises OSError."""
+        self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.log_dir.mkdir(mode=0o700, exist_ok=True)
+        return self.log_dir
+
 
 def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
     """Settings from the environment; keyword overrides that are not None win.

@@ -86,7 +86,7 @@ def _python() -> Check:
 
 
 async def _logs(settings: Settings) -> Check:
-    settings.log_dir.mkdir(parents=True, exist_ok=True)
+    settings.make_log_dir()
     if not os.access(settings.log_dir, os.W_OK):
         return Check("log folder", "fail", f"{settings.log_dir} cannot be written", "Mend its permissions.")
     return Check("log folder", "ok", str(settings.log_dir))

@@ -65,8 +65,7 @@ def _redacted(text: str) -> str:
 
 def _write_log(details: str, call: Invocation) -> Path | None:
     try:
-        log = call.settings().log_dir / "cli.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
+        log = call.settings().make_log_dir() / "cli.log"
         with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
             # Only the command's name: arguments may hold what must not be kept, such as a password in a URL.
             file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {' '.join(call.argv[:1])}\n{details}\n")

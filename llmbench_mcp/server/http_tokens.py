@@ -127,5 +127,6 @@ def _checked(name: str, value: str, where: str) -> tuple[str, Secret]:
     if not _TOKEN.fullmatch(value):
         raise InputError(f"The token of {name} in {where} has characters that no token has.", _MAKE)
     if len(value) < MIN_LENGTH or len(set(value)) < _MIN_DIFFERENT:
-        raise InputError(f"The token of {name} in {where} is too easily guessed.", _MAKE)
+        short = f"A token has at least {MIN_LENGTH} characters and {_MIN_DIFFERENT} different ones."
+        raise InputError(f"The token in {where} (of '{name}') is too easily guessed. {short}", _MAKE)
     return name, Secret(value)

@@ -215,7 +215,7 @@ class Credentials:
         except InputError:  # what may be a key is not repeated
             shown = "of that name"
         names = [each.name for each in await self._rows.all()]
-        next_step = "credential_request (credential set NAME) has the person enter one."
+        next_step = "To have one entered: credential_request (credential set NAME)."
         raise NotFoundError(f"No credential {shown} is stored.", next_step, nearest(name[:64], names))
 
     async def _view(self, row: StoredCredential, problem: str | None = None) -> CredentialView:

@@ -135,7 +135,7 @@ class Executors:
     def _spawn(self) -> None:
         log = self.log_path
         try:
-            log.parent.mkdir(parents=True, exist_ok=True)
+            self._settings.make_log_dir()
             out = log.open("ab")
         except OSError as error:
             raise StorageError(

@@ -45,13 +45,14 @@ async def manifest_of(
         for task in await store.tasks(job.id):
             key = (task.task_id, task.task_hash, task.validator or "", task.validator_version or "")
             asked.setdefault(job.suite, {})[key] = task
+    names = {job.model_id: job.model for job in jobs} | {job.endpoint_id: job.endpoint for job in jobs}
     told = {
         "format": FORMAT,
         "program": f"llmbench-mcp {__version__}",
         "exported_at": now,
         "selection": wanted.told(),
         "columns": {column.name: f"{column.kind}: {column.told}" if column.told else column.kind for column in columns},
-        "runs": [await _run(store, run_id) for run_id in dict.fromkeys(job.run_id for job in jobs)],
+        "runs": [await _run(store, run_id, names) for run_id in dict.fromkeys(job.run_id for job in jobs)],
         "jobs": [_job(job) for job in jobs],
         "tasks": {suite: [_task(found[key]) for key in sorted(found)] for suite, found in asked.items()},
         "statistics": STATISTICS,
@@ -60,11 +61,16 @@ async def manifest_of(
     return clean
 
 
-async def _run(store: ExportStore, run_id: str) -> dict[str, Any]:
+async def _run(store: ExportStore, run_id: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """``names`` of models and endpoints by id: ids mean nothing on another machine."""
     row = await store.run(run_id)
     if row is None:  # removed meanwhile
         return {"id": run_id}
-    return {**row, "repeat_with": repeat_with(row["request"])}
+    request = dict(row["request"])
+    request["models"] = [names.get(model, model) for model in request["models"]]
+    if request.get("endpoint"):
+        request["endpoint"] = names.get(request["endpoint"], request["endpoint"])
+    return {**row, "request": request, "repeat_with": repeat_with(request)}
 
 
 def _job(job: SelectedJob) -> dict[str, Any]:

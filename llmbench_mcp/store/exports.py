@@ -48,6 +48,11 @@ class SelectedJob:
     key: str
     """As ``Row.key`` of a leaderboard."""
 
+    @property
+    def endpoint_id(self) -> str:
+        """Where it was asked."""
+        return self.key.rpartition("/")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class AskedTask:

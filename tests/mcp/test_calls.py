@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import pytest
@@ -16,6 +18,8 @@ from llmbench_mcp.app import open_app
 from llmbench_mcp.server.build import build_server
 from llmbench_mcp.server.holder import AppHolder
 from tests.mcp.bench import BenchClient, Era, inside_doors, open_bench, settings_in
+
+KEY = 'zz-CALLED/7f"3a9c51d2e8'
 
 
 async def refused(settings: Any, era: Era, tool: str, **arguments: Any) -> str:
@@ -144,3 +148,27 @@ async def test_the_sdk_still_needs_help_to_answer_ping() -> None:
         with pytest.raises(MCPError) as refusal:
             await client.session.send_request(PingRequest(), EmptyResult)
     assert refusal.value.error.code == METHOD_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("endpoint_add", {"url": "http://127.0.0.1:9", "name": "box {}"}),
+        ("endpoint_add", {"url": "http://127.0.0.1:9/v1?api_key={}"}),
+        ("run_start", {"models": ["alpha"], "suites": ["sums"], "idempotency_key": "{}"}),
+        ("run_start", {"models": ["alpha"], "custom_tasks": [{"prompt": 'Say "{}"', "expected": "x"}]}),
+    ],
+)
+@pytest.mark.parametrize("written", [KEY, quote(KEY, safe=""), KEY.encode().hex()])
+async def test_a_call_that_would_store_a_key_is_refused_and_does_not_repeat_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any], written: str
+) -> None:
+    monkeypatch.setenv("LLMBENCH_KEY_PLANTED", KEY)
+    given = json.loads(json.dumps(arguments).replace("{}", json.dumps(written)[1:-1]))
+    async with open_bench(tmp_path) as bench, bench.client("auto") as client:
+        told = await client.refused(tool, **given)
+        assert "holds a key or token" in told
+        assert written not in told
+        assert "credential_request" in told
+        assert (await client.call("run_list"))["total"] == 0
+        assert (await client.call("endpoint_list"))["total"] == 0
