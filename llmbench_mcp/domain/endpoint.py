@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 BackendName = str
@@ -94,6 +94,19 @@ class OfferedModel:
     guessed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=())
     adapter_of: str | None = None
+
+    def believable(self) -> OfferedModel:
+        """The same without figures beyond 64 bits, which no model has and no database holds."""
+        return replace(
+            self,
+            parameter_count=_storable(self.parameter_count),
+            size_bytes=_storable(self.size_bytes),
+            context_length=_storable(self.context_length),
+        )
+
+
+def _storable(figure: int | None) -> int | None:
+    return figure if figure is not None and abs(figure) < 1 << 63 else None
 
 
 class ModelList(list[OfferedModel]):

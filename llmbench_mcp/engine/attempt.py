@@ -115,6 +115,9 @@ def fault_of(done: Completion) -> EndpointError | None:
         return ServerFault(f"The stream broke off with an error: {done.error}")
     if not done.complete:
         return ServerFault("The stream ended before the answer was finished.", "See the server's log.")
+    if done.bad_events:
+        told = f"{done.bad_events} event(s) of the stream could not be read, so part of the answer may be missing."
+        return ServerFault(told, "See the server's log.")
     if not (done.text or done.reasoning or done.tool_calls or done.finish_reason):
         return ServerFault("The server sent an empty stream.", "See the server's log.")
     return None

@@ -86,7 +86,7 @@ class Discovery:
         try:
             info, offered = await self._ask(endpoint)
             await self._endpoint_store.seen(endpoint.id, info.version)
-            report = await self._store.merge(endpoint, offered)
+            report = await self._store.merge(endpoint, [model.believable() for model in offered])
             return replace(report, new_on=endpoint.device) if is_new else report
         except StorageError:
             raise

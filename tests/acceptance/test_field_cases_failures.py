@@ -18,7 +18,7 @@ from llmbench_mcp.domain.task import Task
 from llmbench_mcp.engine.attempt import Asked, Asker, Limits
 from llmbench_mcp.testing.clocks import FastClock, ManualClock
 from llmbench_mcp.testing.fake_server import FakeServer, Received
-from llmbench_mcp.testing.replies import DONE, Gate, Reply, error_reply, streamed, text_reply
+from llmbench_mcp.testing.replies import DONE, Gate, Reply, chunk, error_reply, streamed, text_reply
 from tests.backends.support import openai_at
 from tests.cli.conftest import Cli
 from tests.mcp.bench import BenchClient, open_bench
@@ -179,3 +179,18 @@ async def test_cancelling_ends_a_wait(tmp_path: Path) -> None:
             status = await client.finish(run_id)
         assert (status["state"], status["done"], status["errors"]) == ("cancelled", 0, 0)
         assert len([prompt for prompt in bench.fake.prompts if prompt.startswith("Question")]) == 1
+
+
+async def test_an_answer_of_which_a_part_could_not_be_read_is_no_answer_to_be_graded(tmp_path: Path) -> None:
+    half = b'data: {"choices": [{"index": 0, "delta": {"content": "4\n\n'
+    lossy = streamed([chunk("The answer is "), half, chunk(finish="stop"), DONE])
+    async with (
+        open_bench(tmp_path, script=lambda request: lossy, clock=FastClock(), **LONG_LEASE) as bench,
+        bench.client("auto") as client,
+    ):
+        await client.set_up(bench.fake, "alpha")
+        status = await over(client)
+        page = await client.call("run_results", run_id=status["run_id"])
+    assert (status["done"], status["errors"]) == (0, 3)
+    assert {row["failure"] for row in page["attempts"]} == {"provider_error"}
+    assert "could not be read" in page["attempts"][0]["untrusted_message"]

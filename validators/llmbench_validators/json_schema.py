@@ -16,6 +16,7 @@ from typing import Any
 from llmbench_validators import final_text, json_answer, json_schema_check, spec_fields
 from llmbench_validators.json_answer import JsonAnswer
 from llmbench_validators.json_schema_check import Problem
+from llmbench_validators.limited import LimitExceeded
 from llmbench_validators.types import Completion, Stage, ValidationSpecError, Verdict
 
 VERSION = "1"
@@ -57,7 +58,7 @@ def _schema(spec: Mapping[str, Any]) -> dict[str, Any]:
 def _checked(schema: Mapping[str, Any], value: Any) -> _Failed | None:
     try:
         problems = json_schema_check.check(schema, value)
-    except json_schema_check.LimitExceeded as error:
+    except LimitExceeded as error:
         return _Failed("timeout", (f"Stopped: {error}.",))
     if not problems:
         return None

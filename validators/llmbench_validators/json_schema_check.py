@@ -7,36 +7,22 @@ processor time and memory where it is not: patterns can backtrack without end, r
 from __future__ import annotations
 
 import json
-import math
 import re
-import resource
-import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from llmbench_validators import json_answer, show
-from llmbench_validators.types import SandboxFault, ValidationSpecError
+from llmbench_validators import json_answer, limited, show
+from llmbench_validators.types import ValidationSpecError
 
-CPU_SECONDS = 2
 MAX_PROBLEMS = 200
 
-_MEMORY_BYTES = 1 << 30
 _FRAMES = 5000
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _COSTLY = frozenset(
     ("pattern", "patternProperties", "uniqueItems", "unevaluatedItems", "unevaluatedProperties", *_REFERENCES)
 )
-_CHILD = (
-    "import json, sys; job = json.load(sys.stdin); sys.path[:] = job['path']; "
-    "from llmbench_validators import json_schema_check; json_schema_check.serve(job)"
-)
-
-
-class LimitExceeded(RuntimeError):
-    """Checking this value would take more time or memory than it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +74,7 @@ def problems(schema: Mapping[str, Any], value: Any) -> list[Problem]:
 def serve(job: Mapping[str, Any]) -> None:
     """The child's side: limit this process, check, write the problems to standard output."""
     _validator(job["schema"])  # what loading the library takes is not the answer's fault
-    seconds = math.ceil(time.process_time()) + CPU_SECONDS
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    limited.restrain()
     sys.setrecursionlimit(_FRAMES)
     try:
         reply: Any = [asdict(problem) for problem in problems(job["schema"], job["value"])]
@@ -102,24 +85,10 @@ def serve(job: Mapping[str, Any]) -> None:
 
 def _in_child(schema: Mapping[str, Any], value: Any) -> list[Problem]:
     job = json.dumps({"path": sys.path, "schema": schema, "value": value})
-    reply = json.loads(_run(job.encode()))
+    reply = json.loads(limited.in_child("json_schema_check", job.encode(), "checking the answer"))
     if reply == "endless":
         raise ValidationSpecError("json_schema: schema refers to itself without end")
     return [Problem(**problem) for problem in reply]
-
-
-def _run(job: bytes) -> bytes:
-    command = [sys.executable, "-I", "-c", _CHILD]
-    try:
-        done = subprocess.run(command, input=job, capture_output=True, check=False)  # noqa: S603  # a fixed program
-    except OSError as error:
-        raise SandboxFault(f"the process that checks JSON schemas did not start: {error}") from error
-    if done.returncode < 0 or b"MemoryError" in done.stderr:
-        raise LimitExceeded(f"checking the answer took more than {CPU_SECONDS} s or {_MEMORY_BYTES >> 20} MiB")
-    if done.returncode != 0:
-        last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise SandboxFault(f"the process that checks JSON schemas failed: {show.cut(last)}")
-    return done.stdout
 
 
 def _plain(schema: object) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from llmbench_validators import latex_equal, thoughts
+from llmbench_validators import latex_equal, patterns, thoughts
 from llmbench_validators.answers import MARKERS, MAX_CHARACTERS, Candidate, candidates
 from llmbench_validators.choices import judge_choice
 from llmbench_validators.groups import judge_set, judge_tuple
@@ -62,7 +62,7 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
     text = text[-MAX_CHARACTERS:]
     cut_off = completion.finish_reason == "length"
     graded = _Graded() if unclosed else _find(text, completion.prompt, wanted, cut_off=cut_off)
-    matched = [re.search(pattern, text) is not None for pattern in wanted.patterns]
+    matched = patterns.found(wanted.patterns, text)
     return _verdict(wanted, graded, matched, _missing(text, unclosed=unclosed, cut_off=cut_off))
 
 

@@ -293,3 +293,9 @@ def test_a_wrong_block_is_refused_by_the_name_of_its_key(spec: dict[str, object]
 def test_a_text_made_to_be_slow_is_still_judged(kind: str, piece: str) -> None:
     expected = {"date": "2024-03-05", "time": "15:30", "choice": "B"}.get(kind, "7")
     assert not grade(expected, piece * (200_000 // len(piece)), kind).passed
+
+
+def test_a_pattern_that_backtracks_without_end_is_a_fault_of_the_task_and_holds_nobody_up() -> None:
+    spec = {"type": "reasoning", "expected_answer": "5", "extract_patterns": ["(a+)+$"]}
+    with pytest.raises(ValidationSpecError, match="took more than 2 s"):
+        validate(spec, Completion("a" * 40 + "!"))
