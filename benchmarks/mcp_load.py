@@ -5,7 +5,8 @@
 Four processes: a mock inference server whose true times are its log, the executor, ``llmbench-mcp serve``, and this
 one with the agents. Half of the agents speak 2026-07-28, half the handshake protocol with its stream open. Each asks
 for the run's status or a leaderboard of ten rows in turn, one call every ``--every`` seconds, beginning at a random
-moment. The same run is done once with nobody asking and once with all, and its own timings are set side by side.
+moment once all are connected. The same run is done once with nobody asking and once with all, and its own timings are
+set side by side.
 Goals on 2 cores: no error, p99 below 250 ms, bounded memory, the run's timings the same within noise.
 """
 
@@ -38,6 +39,8 @@ TASKS = 20
 ROWS = 10
 ANSWER_S = 0.68
 STREAMS = 4
+CONNECTING = 8
+"""So many agents connect at the same time; who holds a session is measured, not who opens one."""
 TASK = """---
 title: Question {number}
 difficulty: easy
@@ -60,6 +63,8 @@ class Tally:
 
     seconds: list[float] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
+    connecting_s: float = 0.0
+    """How long it took until all were connected."""
 
 
 def prepare(folder: Path) -> dict[str, str]:
@@ -112,21 +117,42 @@ def set_up(env: dict[str, str], url: str) -> None:
 
 
 async def agents(port: int, count: int, run_id: str, seconds: float, every: float) -> Tally:
-    """All agents at work for a while."""
-    tally = Tally()
+    """All agents connect, a few at a time; then all are at work for a while."""
+    tally, door = Tally(), asyncio.Semaphore(CONNECTING)
+    crowd = [Agent(port, modern=number % 2 == 0) for number in range(count)]
+    began = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        for agent in crowd:
+            group.create_task(connected(agent, door, tally))
+    tally.connecting_s = time.monotonic() - began
     end = time.monotonic() + seconds
     async with asyncio.TaskGroup() as group:
-        for number in range(count):
-            group.create_task(one_agent(Agent(port, modern=number % 2 == 0), run_id, end, every, tally))
+        for agent in crowd:
+            group.create_task(one_agent(agent, run_id, end, every, tally))
     return tally
 
 
-async def one_agent(agent: Agent, run_id: str, end: float, every: float, tally: Tally) -> None:
-    """Connect, then ask now and then."""
-    calls = [("run_status", {"run_id": run_id}), ("leaderboard_query", {"suite": "load"})]
+async def connected(agent: Agent, door: asyncio.Semaphore, tally: Tally) -> None:
+    """Open a session."""
+    async with door:
+        with noting(tally):
+            await agent.connect()
+
+
+@contextmanager
+def noting(tally: Tally) -> Iterator[None]:
+    """What goes wrong is counted."""
     try:
+        yield
+    except (OSError, RefusedError, asyncio.IncompleteReadError) as error:
+        tally.errors[f"{type(error).__name__}: {error}"[:160]] += 1
+
+
+async def one_agent(agent: Agent, run_id: str, end: float, every: float, tally: Tally) -> None:
+    """Ask now and then."""
+    calls = [("run_status", {"run_id": run_id}), ("leaderboard_query", {"suite": "load"})]
+    with noting(tally):
         await asyncio.sleep(random.random() * every)
-        await agent.connect()
         while time.monotonic() < end:
             calls.append(calls.pop(0))
             began = time.perf_counter()
@@ -135,8 +161,6 @@ async def one_agent(agent: Agent, run_id: str, end: float, every: float, tally: 
             tally.seconds.append(took)
             await asyncio.sleep(max(0.0, every - took))
         await agent.close()
-    except (OSError, RefusedError, asyncio.IncompleteReadError) as error:
-        tally.errors[f"{type(error).__name__}: {error}"[:160]] += 1
 
 
 def attempts_of(env: dict[str, str], run_id: str) -> list[dict[str, Any]]:
@@ -182,6 +206,7 @@ def report(tally: Tally, process: psutil.Process, before: tuple[float, float], s
     p50, p99 = took[len(took) // 2], took[int(len(took) * 0.99)]
     grown = (process.memory_info().rss - before[1]) / 2**20
     print(f"{len(took)} calls ({len(took) / seconds:.0f}/s), {sum(tally.errors.values())} errors {dict(tally.errors)}")
+    print(f"all connected after {tally.connecting_s:.1f} s")
     print(f"p50 {p50:.1f} ms, p95 {took[int(len(took) * 0.95)]:.1f} ms, p99 {p99:.1f} ms, longest {took[-1]:.1f} ms")
     print(f"server: {1000 * cpu / len(took):.2f} ms of CPU per call, {100 * cpu / seconds:.0f} % of one core", end="; ")
     print(f"resident {before[1] / 2**20:.0f} MiB before, {grown:+.1f} MiB after", flush=True)
