@@ -147,7 +147,9 @@ async def test_a_run_without_room_asks_nothing_and_goes_on_by_itself(
     assert [one.id for one in listed] == [run_id]
     assert asked_meanwhile <= asked_before[0] + 1
     assert (run.state, run.done, run.planned) == ("completed", 8, 8)
-    assert sum(box.asked.values()) <= 8 + 2
+    # Only what had been asked and could not be kept is asked again, and that once: grading may be a few answers behind.
+    assert max(box.asked.values()) <= 2
+    assert sum(box.asked.values()) <= 8 + asked_meanwhile
 
 
 async def test_a_run_on_a_disk_that_is_nearly_full_is_paused_with_the_figures(
