@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import psutil
 import pytest
 
@@ -31,6 +32,8 @@ from tests.support.waiting import until
 KILLS = int(os.environ.get("LLMBENCH_CRASHES", "32"))
 SEED = int(os.environ.get("LLMBENCH_CRASH_SEED", "20260131"))
 ATTEMPTS = 300
+DRAINED = 100
+"""So many turns of the loop after a process's end, its last question has been read by the simulator, which shares it."""
 FRONT_ENDS = 3
 
 pytestmark = pytest.mark.timeout(120 + 6 * KILLS)
@@ -102,6 +105,8 @@ async def watch_deaths(deaths: list[Kill]) -> None:
     while True:
         for death in deaths:
             if death.ended == math.inf and is_gone(death.victim):
+                for _ in range(DRAINED):
+                    await anyio.lowlevel.checkpoint()
                 death.ended = anyio.current_time()
         await anyio.sleep(0.05)
 
