@@ -33,7 +33,7 @@ KILLS = int(os.environ.get("LLMBENCH_CRASHES", "32"))
 SEED = int(os.environ.get("LLMBENCH_CRASH_SEED", "20260131"))
 ATTEMPTS = 300
 DRAINED = 100
-"""So many turns of the loop after a process's end, its last question has been read by the simulator, which shares it."""
+"""So many turns of the loop after a process has ended, the simulator, which shares it, has read its last question."""
 FRONT_ENDS = 3
 
 pytestmark = pytest.mark.timeout(120 + 6 * KILLS)
