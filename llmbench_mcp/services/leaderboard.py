@@ -18,7 +18,7 @@ class Leaderboard:
     entries: tuple[Entry, ...]
 
 
-_KEPT = 4
+_KEPT = 16
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from llmbench_mcp.domain.leaderboard import Row, TaskResult
 from llmbench_mcp.store.database import Database
 from llmbench_mcp.store.database import Row as SqlRow
 
-_KEPT_SUITES = 4
-_KEPT_ROWS = 20_000
+_KEPT_SUITES = 16
+_KEPT_ROWS = 10_000
 
 _Key = tuple[str, str, str]
 """(identity, sampling, endpoint)."""

@@ -46,4 +46,4 @@ async def test_few_suites_are_kept(tmp_path: Path) -> None:
         board = LeaderboardStore(all_.database)
         for number in range(20):
             await board.rows(f"suite{number}", {}, {})
-        assert len(board._kept) == 4
+        assert len(board._kept) == 16
