@@ -28,6 +28,7 @@ _VALUED = """
     --limit --limit-attempts --limit-seconds --limit-tokens --max-gib
     --max-tokens --minutes --model --model-name --name --offset --origin --output --param --parameters --port --priority
     --prompt --quantisation --rank-by --repeats --seed --select --status --suite --system --tasks --temperature
+    --as --dir --draws --licence --map --sample --split --state --title --format --out --type --draw-seed
     --text --timeout --token-env --token-file --toolsets --top-p --unset --zone
 """
 TAKE_A_VALUE = frozenset(_VALUED.split())

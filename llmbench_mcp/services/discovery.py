@@ -9,7 +9,7 @@ from dataclasses import replace
 import anyio
 
 from llmbench_mcp.config import Settings
-from llmbench_mcp.domain.endpoint import Endpoint, OfferedModel, ServerInfo
+from llmbench_mcp.domain.endpoint import Endpoint, ModelList, OfferedModel, ServerInfo
 from llmbench_mcp.domain.errors import BenchError, EndpointTimeout, InputError, StorageError
 from llmbench_mcp.domain.model import DiscoveryReport
 from llmbench_mcp.domain.ports import BackendFactory, Clock
@@ -86,7 +86,9 @@ class Discovery:
         try:
             info, offered = await self._ask(endpoint)
             await self._endpoint_store.seen(endpoint.id, info.version)
-            report = await self._store.merge(endpoint, [model.believable() for model in offered])
+            report = await self._store.merge(
+                endpoint, ModelList([model.believable() for model in offered], getattr(offered, "warnings", ()))
+            )
             return replace(report, new_on=endpoint.device) if is_new else report
         except StorageError:
             raise
