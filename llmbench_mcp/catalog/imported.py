@@ -251,7 +251,7 @@ def _write(path: Path, lines: Iterator[bytes]) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(name, path)
-    except BaseException:
+    except BaseException:  # also a cancelled import leaves no half file; raised on
         with suppress(OSError):
             os.unlink(name)
         raise

@@ -148,7 +148,7 @@ def _replace(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(descriptor)
         draft.replace(path)
-    except BaseException:
+    except BaseException:  # also an interrupt leaves no half-written key behind; raised on
         with suppress(OSError):
             draft.unlink()
         raise
