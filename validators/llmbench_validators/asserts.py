@@ -13,9 +13,9 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from llmbench_validators import show, trees, wire
+from llmbench_validators import foretold, show, trees, wire
 from llmbench_validators.runner import carry_out
 from llmbench_validators.session import CandidateFailed, Reply
 from llmbench_validators.types import SandboxFault, ValidationSpecError
@@ -37,6 +37,13 @@ class Failure:
     word: str
     text: str
     fatal: bool = False
+
+
+class _Script(NamedTuple):
+    """Test code taken apart: its statements, and the calls it will make as far as they can be read from it."""
+
+    steps: tuple[_Step, ...]
+    calls: tuple[tuple[Any, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,12 @@ def _rebuilt(reply: Reply) -> Exception:
 
 def count(test_code: str, function: str) -> int:
     """How many tests the code holds. Raises ValidationSpecError when it is no Python."""
-    return max(1, sum(step.counts for step in _steps(test_code, function)))
+    return max(1, sum(step.counts for step in _script(test_code, function).steps))
+
+
+def foretold_calls(test_code: str, function: str) -> tuple[tuple[Any, Any], ...]:
+    """The calls the code will make, as far as can be read. Raises ValidationSpecError when it is no Python."""
+    return _script(test_code, function).calls
 
 
 def run(test_code: str, setup_code: str, function: str, proxy: Proxy, *, is_async: bool) -> list[Failure | None]:
@@ -128,7 +140,7 @@ def run(test_code: str, setup_code: str, function: str, proxy: Proxy, *, is_asyn
 
     Raises ValidationSpecError when the tests themselves are at fault, SandboxFault when the sandbox failed.
     """
-    steps = _steps(test_code, function)
+    steps = _script(test_code, function).steps
     module = sys.modules["tests"] = types.ModuleType("tests")  # dataclasses look for theirs there
     names = vars(module)
     random.seed(0)
@@ -235,17 +247,19 @@ def statements(test_code: str, function: str) -> list[tuple[str, bool]]:
 
 
 @functools.lru_cache(maxsize=256)
-def _steps(test_code: str, function: str) -> tuple[_Step, ...]:
+def _script(test_code: str, function: str) -> _Script:
     body, lines = _body(test_code)
-    return tuple(_step(node, function, lines) for node in body)
+    steps = tuple(_step(node, function, lines) for node in body)
+    return _Script(steps, tuple(foretold.calls(body, function)))
 
 
 def _body(test_code: str) -> tuple[list[ast.stmt], tuple[str, ...]]:
     """The statements, with the call of ``check`` that benchmarks leave out, and the lines they stand on."""
     body = _parsed(test_code)
     if _defines_check(body) and not any(_calls_check(node) for node in body):
-        test_code += f"\n{_CHECK}(candidate)\n"
-        body = _parsed(test_code)
+        (added,) = _parsed(call := f"{_CHECK}(candidate)")
+        test_code += f"\n{call}\n"
+        body = [*body, ast.increment_lineno(added, test_code.count("\n") - 1)]
     return body, tuple(test_code.split("\n"))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from llmbench_validators import compare, repair, wire
+from llmbench_validators import compare, task_code, wire
 from llmbench_validators.types import ValidationSpecError
 
 KEYS = (
@@ -169,15 +169,14 @@ def _number(block: Mapping[str, Any], key: str, default: float, bounds: tuple[fl
 @functools.lru_cache(maxsize=1024)
 def _fault(code: str) -> str:
     """Why the parser refuses the text; cached because a task is graded for many models."""
-    return repair.why_not(code)
+    return task_code.parsed(code).fault
 
 
 @functools.lru_cache(maxsize=1024)
 def _imports(code: str) -> tuple[str, ...]:
     """The import lines of the task's own code: prompts show them, so answers may lean on them."""
-    tree = repair.parsed(code) if code else None
     kinds = ast.Import | ast.ImportFrom
-    return tuple(ast.unparse(node) for node in (tree.body if tree else []) if isinstance(node, kinds))
+    return tuple(ast.unparse(node) for node in task_code.parsed(code).tree.body if isinstance(node, kinds))
 
 
 def _tests(block: Mapping[str, Any], key: str) -> tuple[Test, ...]:

@@ -1,9 +1,10 @@
 """Test code run with the calls it will make announced, so that the candidate need not wait for each of them.
 
 Test code makes the same calls in the same order every time, as long as what it calls gives the right values. The
-calls of a run in which every test passed are kept, and sent all at once the next time. When a call differs from the
-one announced, the process has run ahead of the tests; it is ended, and the tests are run anew without foresight.
-So the results are always those of a run in which every call was made only when the tests made it.
+calls of a run in which every test passed are kept, and sent all at once the next time; those of asserts with literal
+arguments are read from them before the first. When a call differs from the one announced, the process has run ahead
+of the tests; it is ended, and the tests are run anew without foresight. So the results are always those of a run in
+which every call was made only when the tests made it.
 """
 
 from __future__ import annotations
@@ -31,8 +32,12 @@ class Tests(NamedTuple):
 
 
 def calls(code: str, setup: str, function: str) -> list[Call]:
-    """The calls the tests will make, as far as an earlier run has shown."""
-    return _known.get((code, setup, function), [])
+    """The calls the tests will make, as far as an earlier run has shown or can be read from them.
+
+    Raises ValidationSpecError when the code is no Python.
+    """
+    known = _known.get((code, setup, function))
+    return list(asserts.foretold_calls(code, function)) if known is None else known
 
 
 def run(tests: Tests, runner: Runner) -> list[asserts.Failure | None]:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from llmbench_validators import repair, syntax
+from llmbench_validators import syntax, task_code
 
 Example = tuple[tuple[Any, ...], Any]
 """The arguments of a visible test and its expected value."""
@@ -45,8 +45,7 @@ def degree(
 def examples_in(test_code: str, function: str) -> tuple[Example, ...]:
     """The examples written as ``f(literal) == literal`` in a benchmark's own tests."""
     found: list[Example] = []
-    tree = repair.parsed(test_code)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in task_code.parsed(test_code).nodes:
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
             call = node.left
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.keywords:

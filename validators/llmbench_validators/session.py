@@ -294,9 +294,11 @@ class Candidate:
     def leave(self) -> None:
         """As :meth:`end`, without waiting for it."""
         if self._ended is None:
-            self._close()
             self._ended = Ended(0, killed=True, clean=True)
-            self._zygote.leave(self.pid(), self._budget)
+            try:
+                self._zygote.leave(self.pid(), self._budget)
+            finally:
+                self._close()  # last, so that it is gone before it could wake up and see to its own end
 
     def _close(self) -> None:
         self._channel.close()

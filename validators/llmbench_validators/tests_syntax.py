@@ -7,7 +7,7 @@ import builtins
 import functools
 from collections.abc import Iterator
 
-from llmbench_validators import repair
+from llmbench_validators.task_code import Parsed, parsed
 
 _CANDIDATE, _CHECK = "candidate", "check"
 _FRESH_CALLS = frozenset({"range", "str", "int", "float"})
@@ -18,49 +18,45 @@ _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 @functools.lru_cache(maxsize=1024)
 def holds_arguments(code: str, function: str) -> bool:
     """Whether the tests may look at an argument after the call, since they pass more than values written in place."""
-    tree = _tree(code)
-    names = _names_of(tree, function)
-    heads = {id(call.func) for call in _calls(tree, names)}
-    heads |= {id(argument) for call in _calls(tree, {_CHECK}) for argument in _arguments(call)}
-    if any(isinstance(node, ast.Name) and node.id in names and id(node) not in heads for node in ast.walk(tree)):
+    tests = parsed(code)
+    names = _names_of(tests, function)
+    calls = _calls(tests, names)
+    heads = {id(call.func) for call in calls}
+    heads |= {id(argument) for call in _calls(tests, {_CHECK}) for argument in _arguments(call)}
+    if any(isinstance(node, ast.Name) and node.id in names and id(node) not in heads for node in tests.nodes):
         return True  # handed on, to map or to check: the calls cannot be seen here
-    return any(not _fresh(argument) for call in _calls(tree, names) for argument in _arguments(call))
+    return any(not _fresh(argument) for call in calls for argument in _arguments(call))
 
 
 @functools.lru_cache(maxsize=1024)
 def passes_code(code: str, setup: str, function: str) -> bool:
     """Whether the tests call the function with a function, a class or an object of a class: no plain data."""
-    tree = _tree(code)
-    own = _names_of(tree, function)
-    body = [*tree.body, *_tree(setup).body]
+    tests, before = parsed(code), parsed(setup)
+    own = _names_of(tests, function)
+    body = [*tests.tree.body, *before.tree.body]
     made = {node.name for node in body if isinstance(node, _SCOPES)} - own
-    code_names = made | (_BUILTIN_CODE - {*_bound(tree), *_bound(_tree(setup))})
-    objects = code_names | _objects([tree, _tree(setup)])
-    return any(_is_code(argument, objects) for call in _calls(tree, own) for argument in _arguments(call))
+    code_names = made | (_BUILTIN_CODE - {*_bound(tests), *_bound(before)})
+    objects = code_names | _objects([*tests.nodes, *before.nodes])
+    return any(_is_code(argument, objects) for call in _calls(tests, own) for argument in _arguments(call))
 
 
 @functools.lru_cache(maxsize=1024)
 def wanted_names(code: str, setup: str, function: str) -> tuple[str, ...]:
     """The names that the code uses and neither it nor ``setup`` nor Python defines: the answer has to."""
-    trees = [_tree(code), _tree(setup)]
-    bound = {name for tree in trees for name in _bound(tree)}
-    bound |= {*dir(builtins), function, _CANDIDATE, "__name__", "__file__"}
-    used = {node.id for node in ast.walk(trees[0]) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    tests = parsed(code)
+    bound = {*_bound(tests), *_bound(parsed(setup)), *dir(builtins), function, _CANDIDATE, "__name__", "__file__"}
+    used = {node.id for node in tests.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     return tuple(sorted(used - bound))
 
 
-def _tree(code: str) -> ast.Module:
-    return repair.parsed(code) or ast.Module([], [])
-
-
-def _names_of(tree: ast.Module, function: str) -> set[str]:
+def _names_of(tests: Parsed, function: str) -> set[str]:
     """The names the function under test goes by: its own, and what ``check`` calls it."""
-    checks = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == _CHECK]
+    checks = [node for node in tests.tree.body if isinstance(node, ast.FunctionDef) and node.name == _CHECK]
     return {function, _CANDIDATE, *(node.args.args[0].arg for node in checks if node.args.args)}
 
 
-def _calls(tree: ast.Module, names: set[str]) -> list[ast.Call]:
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+def _calls(tests: Parsed, names: set[str]) -> list[ast.Call]:
+    calls = [node for node in tests.nodes if isinstance(node, ast.Call)]
     return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id in names]
 
 
@@ -91,9 +87,8 @@ def _is_code(node: ast.expr, names: set[str]) -> bool:
     return node.id in names if isinstance(node, ast.Name) else isinstance(node, ast.Lambda)
 
 
-def _objects(trees: list[ast.Module]) -> set[str]:
+def _objects(nodes: list[ast.AST]) -> set[str]:
     """Variables that hold objects of the tests' own classes, and ``Class()`` for each of those classes."""
-    nodes = [node for tree in trees for node in ast.walk(tree)]
     made = {f"{node.name}()" for node in nodes if isinstance(node, ast.ClassDef) and _is_opaque(node)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and _is_code(node.value, made)]
     return made | {target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)}
@@ -104,8 +99,8 @@ def _is_opaque(node: ast.ClassDef) -> bool:
     return all(isinstance(base, ast.Name) and base.id == "object" for base in node.bases)
 
 
-def _bound(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _bound(tests: Parsed) -> Iterator[str]:
+    for node in tests.nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
         elif isinstance(node, _SCOPES):
