@@ -19,6 +19,7 @@ from llmbench_mcp.store.database import Database, Row, Transaction
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
 from llmbench_mcp.store.tally import tally_failed
+from llmbench_mcp.store.worn_out import give_up_worn_out
 
 MAKING_S = 900.0
 """Longer than writing the largest run takes."""
@@ -37,10 +38,12 @@ class WorkStore:
     async def recover(self) -> list[str]:
         """Take over from a dead owner: jobs and attempts in flight are pending again. Returns the runs touched.
 
-        A run whose writer died long ago, half way, is cancelled.
+        An attempt interrupted again and again ends in an error; a run whose writer died long ago, half way, is
+        cancelled.
         """
         async with self._database.transaction(self._fence) as transaction:
             runs = [row["run_id"] for row in await transaction.all("runs_interrupted")]
+            await give_up_worn_out(transaction, self._clock.utc_now())
             await transaction.run("attempts_interrupt")
             await transaction.run("jobs_interrupt")
             for row in await transaction.all("runs_left_making", _earlier(self._clock.utc_now(), MAKING_S)):

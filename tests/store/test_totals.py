@@ -66,6 +66,14 @@ async def leave_in_flight(all_: Stores, run_id: str, n: int) -> None:
             await all_.work.release(attempt)
 
 
+async def wear_out(all_: Stores, run_id: str, n: int) -> None:
+    for attempt in (await waiting(all_, run_id))[:1]:
+        while await all_.work.claim(attempt, "asking"):
+            if n % 2:
+                await all_.work.grading(attempt, Usage(7, 7))
+            await all_.work.recover()
+
+
 async def end_job(all_: Stores, run_id: str, n: int) -> None:
     rows = await all_.database.all("run_jobs", run_id)
     job = await all_.work.job(rows[n % len(rows)]["id"])
@@ -97,6 +105,7 @@ STEPS: dict[str, Callable[[Stores, str, int], Awaitable[None]]] = {
     "finish": finish,
     "finish more": finish,
     "leave in flight": leave_in_flight,
+    "wear out": wear_out,
     "end job": end_job,
     "cancel": cancel,
     "retry errors": retry("errors"),

@@ -182,6 +182,15 @@ select outage_since from jobs where id = $1;
 -- name: jobs_interrupt
 update jobs set state = 'pending', interrupted = interrupted + 1, step = null where state in ('loading', 'running');
 
+-- name: attempts_worn_out
+select id, job_id, state, counted, prompt_tokens, completion_tokens from attempts
+where state in ('generating', 'grading') and (interrupted + 1) % $1 = 0;
+
+-- name: attempt_give_up
+update attempts
+set state = 'error', failure = $2, message = $3, finished_at = $4, interrupted = interrupted + 1
+where id = $1;
+
 -- name: attempts_interrupt
 update attempts set state = 'pending', interrupted = interrupted + 1 where state in ('generating', 'grading');
 
