@@ -19,7 +19,11 @@ def wilson_interval(successes: float, trials: float, z: float = Z95) -> tuple[fl
     p = min(1.0, max(0.0, successes / trials))
     spread = z * math.sqrt(p * (1 - p) / trials + z * z / (4 * trials * trials))
     centre, scale = p + z * z / (2 * trials), 1 + z * z / trials
-    return (max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale))
+    # At the ends, where the formula gives exactly 0 or 1, its rounding would leave 1e-17.
+    return (
+        max(0.0, (centre - spread) / scale) if p > 0 else 0.0,
+        min(1.0, (centre + spread) / scale) if p < 1 else 1.0,
+    )
 
 
 def clustered_interval(rates: Sequence[float], trials: Sequence[int]) -> tuple[float, float]:

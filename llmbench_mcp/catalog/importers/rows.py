@@ -17,6 +17,7 @@ from llmbench_mcp.domain.text import is_text
 
 MAX_ROWS = 200_000
 MAX_ROW = 8 * 2**20
+csv.field_size_limit(MAX_ROW)  # of the whole process; the module's own 128 KiB are less than a long document
 _BLANK = re.compile(r"[\s,]*")
 _SPACE = re.compile(r"\s*")
 
@@ -121,7 +122,8 @@ def _decoded(decoder: json.JSONDecoder, text: str, at: int, place: tuple[str, in
     try:
         return decoder.raw_decode(text, at)
     except json.JSONDecodeError as error:
-        raise _at(place[0], error.lineno, f"is not valid JSON: {error.msg}.", "Fetch the file again.") from error
+        line = 1 + text.count("\n", 0, min(error.pos, len(text.rstrip())))  # of what is cut off, not of the end
+        raise _at(place[0], line, f"is not valid JSON: {error.msg}.", "Fetch the file again.") from error
     except (ValueError, RecursionError) as error:
         raise _at(
             *place, "holds a value that is not plain JSON.", "NaN, endless numbers and deep nests are not."
@@ -145,7 +147,9 @@ def csv_rows(bundle: Bundle, name: str, columns: Sequence[str] = ()) -> Iterator
             names = _header(cells, name)
         elif cells:
             count += 1
-            if len(cells) != len(names) or count > MAX_ROWS:
+            if count > MAX_ROWS:
+                raise _at(name, reader.line_num, f"is beyond the {MAX_ROWS} rows that are read.", "Split the file.")
+            if len(cells) != len(names):
                 raise _at(name, reader.line_num, f"has {len(cells)} cells where {len(names)} are expected.", "Mend it.")
             yield Row(name, reader.line_num, dict(zip(names, cells, strict=True)))
     bundle.count_rows(name, count)

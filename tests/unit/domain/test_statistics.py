@@ -25,6 +25,11 @@ def test_a_rates_interval_is_scipys_wilson(counts: tuple[int, int]) -> None:
     assert wilson_interval(*counts) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
+@given(st.integers(1, 500))
+def test_the_interval_of_none_begins_at_0_and_that_of_all_ends_at_1(count: int) -> None:
+    assert (wilson_interval(0, count)[0], wilson_interval(count, count)[1]) == (0.0, 1.0)
+
+
 @pytest.mark.parametrize("freedom", [*range(1, 60), 100, 1000])
 def test_student_is_scipys(freedom: int) -> None:
     assert student_t95(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=2e-4)

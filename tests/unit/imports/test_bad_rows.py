@@ -91,6 +91,7 @@ def test_a_bad_row_is_named_and_nothing_is_imported(
     ("text", "message"),
     [
         ('{"question": "a", "answer": "#### 1"}\n{"question": ', "2: is not valid JSON"),
+        ('{"question": "a", "answer": "#### 1"}\n{"question": "b"\n\n', "2: is not valid JSON"),
         ('[\n{"question": "a", "answer": "#### 1"},\n{"question": }]', "3: is not valid JSON"),
         ('[{"question": "a", "answer": "#### 1"}] more', "1: something follows"),
         ('{"question": NaN, "answer": "#### 1"}', "1: holds a value that is not plain JSON"),

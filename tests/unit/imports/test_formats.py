@@ -358,6 +358,13 @@ def test_a_table_of_ones_own_is_mapped_by_columns(tmp_path: Path) -> None:
     assert not graded(found["4"], "Answer: Quito").passed
 
 
+def test_a_cell_may_hold_a_long_document(tmp_path: Path) -> None:
+    file, document = tmp_path / "own.csv", "It rained. " * 40_000
+    file.write_text(f"prompt,expected\n{document},yes\n", encoding="utf-8")
+
+    assert stored(run(tmp_path, "table", file, suite="mine"))["row_0001"].task.prompt.strip() == document.strip()
+
+
 def test_a_table_may_give_criteria_or_whole_blocks(tmp_path: Path) -> None:
     criteria = lines(tmp_path / "a.jsonl", {"prompt": "Name two fruits.", "criteria": "apple | pear", "max_tokens": 50})
     block = {"type": "exact", "expected": "yes"}
