@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from operator import itemgetter
+from weakref import WeakValueDictionary
+
+import anyio
 
 from llmbench_mcp.domain.leaderboard import Row, TaskResult
 from llmbench_mcp.store.database import Database
@@ -24,6 +27,7 @@ class LeaderboardStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._kept: dict[str, tuple[object, list[Row]]] = {}
+        self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def rows(self, suite: str, weights: Mapping[str, float], hashes: Mapping[str, str]) -> list[Row]:
         """One row per (model identity, endpoint, sampling); the same list as before where nothing has changed.
@@ -33,14 +37,22 @@ class LeaderboardStore:
             weights: by task id.
             hashes: by task id, the content hash now in force; results of other versions are left out.
         """
-        found = await self._database.look(
-            ("leaderboard_tasks", suite), ("leaderboard_runs", suite), ("leaderboard_energy", suite)
-        )
-        mark = (_fingerprint(found), dict(weights), dict(hashes))
-        kept = self._kept.pop(suite, None)
-        rows = kept[1] if kept is not None and kept[0] == mark else await self._built(suite, found, weights, hashes)
+        # One at a time, so that of many who ask at once after a change one reads it all and the others have it.
+        async with self._turns.setdefault(suite, anyio.Lock()):
+            [marks] = await self._database.look(("leaderboard_mark", suite))
+            kept = self._kept.get(suite)
+            if kept is not None and kept[0] == _mark(marks, weights, hashes):
+                self._kept[suite] = self._kept.pop(suite)  # asked for last
+                return kept[1]
+            return await self._read(suite, weights, hashes)
+
+    async def _read(self, suite: str, weights: Mapping[str, float], hashes: Mapping[str, str]) -> list[Row]:
+        queries = ("leaderboard_mark", "leaderboard_tasks", "leaderboard_runs", "leaderboard_energy")
+        marks, *found = await self._database.look(*((query, suite) for query in queries))
+        rows = await self._built(suite, found, weights, hashes)
+        self._kept.pop(suite, None)
         if len(found[0]) <= _KEPT_ROWS:
-            self._kept[suite] = (mark, rows)
+            self._kept[suite] = (_mark(marks, weights, hashes), rows)
             while len(self._kept) > _KEPT_SUITES:
                 self._kept.pop(next(iter(self._kept)))
         return rows
@@ -77,8 +89,9 @@ class LeaderboardStore:
         return [row["suite"] for row in await self._database.all("suites_with_results")]
 
 
-def _fingerprint(found: list[list[SqlRow]]) -> int:
-    return hash(tuple(tuple(row.values()) for rows in found for row in rows))
+def _mark(found: list[SqlRow], weights: Mapping[str, float], hashes: Mapping[str, str]) -> object:
+    """Equal only where nothing that rows are made of has changed."""
+    return found[0]["mark"] if found else 0, dict(weights), dict(hashes)
 
 
 def _key(row: SqlRow) -> _Key:

@@ -1,3 +1,6 @@
+-- name: leaderboard_mark
+select mark from suite_marks where suite = $1;
+
 -- name: leaderboard_tasks
 select identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_version, newest_job, graded, errors,
        passed, non_logic,
