@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -50,11 +50,28 @@ def validate(spec: Mapping[str, Any], completion: Completion) -> Verdict:
         return _unrun(found)
     weak = trust.is_weak(task, _passes)
     stages = _stages(task, task.test_code if not weak else "")
-    outcome, level = _run(task, found.code, stages)
+    style = _Style(found)
+    outcome, level = _run(task, found.code, stages, style.look)
     if weak:
         outcome = _with_weak(outcome, tested := weak_run.run(task, found.code))
         level = level or tested.level
-    return _verdict(task, found, outcome, level)
+    return _verdict(task, found, style, outcome, level)
+
+
+class _Style:
+    """What can be said of the code without running it; looked at once, while it runs."""
+
+    def __init__(self, found: extraction.Extraction) -> None:
+        self._found = found
+        self._seen: tuple[syntax.Nodes | None, dict[str, float]] | None = None
+
+    def look(self) -> tuple[syntax.Nodes | None, dict[str, float]]:
+        """The nodes of its syntax tree, None where there is none, and its quality."""
+        if self._seen is None:
+            tree = self._found.tree or repair.parsed(self._found.code)
+            nodes = syntax.nodes(tree) if tree is not None else None
+            self._seen = nodes, coding_quality.measure(self._found.code, nodes) if nodes else {"quality": 0.0}
+        return self._seen
 
 
 def _passes(task: CodingSpec, code: str) -> bool:
@@ -63,11 +80,13 @@ def _passes(task: CodingSpec, code: str) -> bool:
     return _run(replace(task, reference=""), code, stages)[0]["failure"] is None
 
 
-def _run(task: CodingSpec, code: str, stages: list[dict[str, Any]]) -> tuple[dict[str, Any], str | None]:
+def _run(
+    task: CodingSpec, code: str, stages: list[dict[str, Any]], meanwhile: Callable[[], object] = lambda: None
+) -> tuple[dict[str, Any], str | None]:
     if not stages:
         return {"stages": {}, "failure": None, "findings": [], "performance": None}, None
     seconds = (len(stages) + _LOAD_STAGES) * task.timeout_s * clock.STRETCH + _OVERHEAD_S
-    return sandbox.run(_job(task, code, stages), seconds)
+    return sandbox.run(_job(task, code, stages), seconds, meanwhile)
 
 
 def _with_weak(outcome: Mapping[str, Any], tested: weak_run.Weak) -> dict[str, Any]:
@@ -141,12 +160,12 @@ def _watched(task: CodingSpec) -> bool:
     return task.compare == "argument" or tests_syntax.holds_arguments(task.test_code, task.function)
 
 
-def _verdict(task: CodingSpec, found: extraction.Extraction, outcome: Mapping[str, Any], level: str | None) -> Verdict:
+def _verdict(
+    task: CodingSpec, found: extraction.Extraction, style: _Style, outcome: Mapping[str, Any], level: str | None
+) -> Verdict:
     stages = {name: Stage(*counts) for name, counts in outcome["stages"].items()}
-    tree = found.tree or repair.parsed(found.code)
-    nodes = syntax.nodes(tree) if tree is not None else None
+    nodes, quality = style.look()
     listed = _hardcoded(task, nodes, scoring.rates(stages))
-    quality = coding_quality.measure(found.code, nodes) if nodes else {"quality": 0.0}
     marks = scoring.score(stages, listed, quality["quality"], outcome["performance"])
     correct = all(stage.passed == stage.total for stage in stages.values())
     severe = listed >= hardcoding.SEVERE

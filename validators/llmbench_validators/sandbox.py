@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from llmbench_validators import folders, launch, wire
@@ -23,6 +24,14 @@ _MAX_OUTCOME = 4 << 20
 _MAX_PROCESSES = 8
 _ENDING_S = 5.0
 _LEAVING_S = 0.5
+
+
+Meanwhile = Callable[[], object]
+"""What the caller does while the sandbox works; when grading has to begin again, it is called again."""
+
+
+def _nothing() -> None:
+    pass
 
 
 class _Checker:
@@ -41,28 +50,39 @@ class _Checker:
 
     def ready(self) -> dict[str, Any]:
         """The isolation report, once the process has made it; to be asked for once."""
-        report = self._exchange(None, _START_S)
+        with self._talking(_START_S):
+            report = self._reply()
         if "fault" in report:
             self.stop()
             raise SandboxFault(str(report["fault"]))
         return report
 
-    def run(self, job: dict[str, Any], seconds: float) -> dict[str, Any]:
-        return self._exchange({**job, wire.PLAIN: True}, seconds)
+    def run(self, job: dict[str, Any], seconds: float, meanwhile: Meanwhile) -> dict[str, Any]:
+        with self._talking(seconds):
+            wire.send_trusted(self._channel, {**job, wire.PLAIN: True})
+        try:
+            meanwhile()
+        except BaseException:
+            self.stop(kill=True)  # its answer would be taken for that to the next job
+            raise
+        with self._talking(seconds):
+            return self._reply()
 
-    def _exchange(self, message: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
+    def _reply(self) -> dict[str, Any]:
+        reply = _outcome(wire.unpack(self._mailbox.take(_MAX_OUTCOME)))
+        if not isinstance(reply, dict):
+            raise wire.Malformed("it answered nonsense")
+        return reply
+
+    @contextlib.contextmanager
+    def _talking(self, seconds: float) -> Iterator[None]:
+        """Whatever goes wrong with the channel is the end of the process, and a SandboxFault."""
         try:
             self._channel.settimeout(seconds)
-            if message is not None:
-                wire.send_trusted(self._channel, message)
-            reply = _outcome(wire.unpack(self._mailbox.take(_MAX_OUTCOME)))
+            yield
         except (OSError, EOFError, ValueError) as exc:
             self.stop(kill=True)
             raise SandboxFault(f"the checker process failed: {exc or type(exc).__name__}") from exc
-        if not isinstance(reply, dict):
-            self.stop(kill=True)
-            raise SandboxFault("the checker process answered nonsense")
-        return reply
 
     def leave(self) -> None:
         """Tell the process to end, whatever it is doing; whoever waits for its answer gets a SandboxFault."""
@@ -117,25 +137,25 @@ class Pool:
         assert self._report is not None
         return self._report
 
-    def run(self, job: dict[str, Any], seconds: float) -> dict[str, Any]:
+    def run(self, job: dict[str, Any], seconds: float, meanwhile: Meanwhile = _nothing) -> dict[str, Any]:
         """Grade one job within ``seconds`` of wall time.
 
         Raises SandboxFault when the sandbox fails twice, ValidationSpecError when the tests are at fault.
         """
         with self._slots:
             try:
-                outcome = self._attempt(job, seconds, fresh=False)
+                outcome = self._attempt(job, seconds, meanwhile, fresh=False)
             except SandboxFault:  # a process that was killed or lost its folder says nothing about the next one
-                outcome = self._attempt({**job, "careful": True}, seconds, fresh=True)
+                outcome = self._attempt({**job, "careful": True}, seconds, meanwhile, fresh=True)
         if "spec_error" in outcome:
             raise ValidationSpecError(outcome["spec_error"])
         return outcome
 
-    def _attempt(self, job: dict[str, Any], seconds: float, *, fresh: bool) -> dict[str, Any]:
+    def _attempt(self, job: dict[str, Any], seconds: float, meanwhile: Meanwhile, *, fresh: bool) -> dict[str, Any]:
         checker = self._take(fresh=fresh)
         try:
-            outcome = checker.run(job, seconds)
-        except SandboxFault:
+            outcome = checker.run(job, seconds, meanwhile)
+        except BaseException:
             self._busy.discard(checker)
             raise
         if outcome.get("recycle"):
@@ -244,7 +264,7 @@ def isolation_report() -> dict[str, Any]:
     return _pool.report()
 
 
-def run(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], str]:
+def run(job: dict[str, Any], seconds: float, meanwhile: Meanwhile = _nothing) -> tuple[dict[str, Any], str]:
     """Grade one job; returns the outcome and the isolation level it ran under. Raises as :class:`Pool`."""
     report = _pool.report()
     level = str(report["level"])
@@ -254,4 +274,4 @@ def run(job: dict[str, Any], seconds: float) -> tuple[dict[str, Any], str]:
             f"this machine gives isolation level {level} only (not kept apart: {', '.join(missing)}); "
             f"set LLMBENCH_MIN_ISOLATION={level} to run model code here all the same"
         )
-    return _pool.run(job, seconds), level
+    return _pool.run(job, seconds, meanwhile), level
