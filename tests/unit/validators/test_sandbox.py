@@ -399,8 +399,16 @@ def test_a_fault_of_ours_while_the_sandbox_works_leaves_no_verdict_behind_for_th
         raise ValueError("of ours")
 
     job = {
-        **{"code": "def f(x): return x", "function": "f", "imports": [], "setup": "", "mode": "exact"},
-        **{"compare": "result", "watched": False, "timeout_s": 5, "memory_mb": 64, "reference": ""},
+        "code": "def f(x): return x",
+        "function": "f",
+        "imports": [],
+        "setup": "",
+        "mode": "exact",
+        "compare": "result",
+        "watched": False,
+        "timeout_s": 5,
+        "memory_mb": 64,
+        "reference": "",
         "stages": [{"name": "base", "tests": [], "code": "assert f(1) == 2\n", "secret": False}],
     }
     with pytest.raises(ValueError, match="of ours"):
