@@ -196,6 +196,9 @@ async def test_a_vault_that_is_damaged_stops_nothing_else_and_is_told_without_a_
         (desk.data_dir / "credentials" / "vault").write_bytes(b"damaged")
         (endpoint,) = (await desk.cli("endpoint", "list"))["endpoints"]
         again = await desk.cli("credential", "set", "typed", stdin=KEYS["command"])
+        checks = {check["name"]: check for check in (await desk.cli("doctor"))["checks"]}
+    assert checks["credentials"]["state"] == "warn"
+    assert "stored:typed" in checks["credentials"]["found"]
     assert endpoint["state"] == "no_access"
     assert "cannot be read" in endpoint["error"]
     assert "vault" in endpoint["error"]

@@ -50,6 +50,8 @@ class _Cells:
 
 def read(bundle: Bundle, wish: Wish) -> Iterator[Item]:
     """One item a row. Raises InputError for columns that do not fit together."""
+    if wish.parts:
+        raise InputError("A table of one's own has no parts to choose from.", "Leave out --split, or split the table.")
     name = bundle.one(r"\.(csv|tsv|jsonl?)(\.gz)?$", "table")
     rows = csv_rows(bundle, name) if name.removesuffix(".gz").endswith((".csv", ".tsv")) else json_rows(bundle, name)
     columns = dict(wish.columns)

@@ -204,3 +204,10 @@ def test_numbers_that_json_does_not_know_are_refused_in_blocks(tmp_path: Path) -
 
     with pytest.raises(TaskFormatError, match=r"a\.csv:2: "):
         run(tmp_path, "table", file)
+
+
+def test_a_table_has_no_parts(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("prompt,expected\na,b\n", encoding="utf-8")
+
+    with pytest.raises(InputError, match="no parts to choose"):
+        run(tmp_path, "table", tmp_path / "a.csv", parts=("test",))
