@@ -9,7 +9,10 @@ from llmbench_mcp.domain.chat import Usage
 
 
 def parse_usage(usage: Any, timings: Any = None) -> Usage | None:
-    """Usage from a ``usage`` object, else from llama.cpp's ``timings``; None when neither counts anything."""
+    """Usage from a ``usage`` object, else from llama.cpp's ``timings``; None when neither counts anything.
+
+    Some servers fill the fields with 0 and count nothing: no prompt is empty, so that is no count either.
+    """
     return _from_usage(usage) or _from_timings(timings)
 
 
@@ -22,7 +25,7 @@ def _from_usage(usage: Any) -> Usage | None:
         reasoning_tokens=_detail(usage, "completion_tokens_details", "reasoning_tokens", "reasoning"),
         cached_tokens=_detail(usage, "prompt_tokens_details", "cached_tokens"),
     )
-    return None if found == Usage() else found
+    return found if found.prompt_tokens or found.completion_tokens else None
 
 
 def _from_timings(timings: Any) -> Usage | None:

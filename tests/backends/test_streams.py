@@ -169,7 +169,10 @@ async def test_usage_is_taken_from_wherever_it_comes_last() -> None:
     assert done.usage == Usage(prompt_tokens=3, completion_tokens=9, reasoning_tokens=4, cached_tokens=2)
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"completion_tokens": -4}, "many"])
+ZEROES = {"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 0}}
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, {"completion_tokens": -4}, "many", ZEROES])
 async def test_useless_usage_is_unknown_not_zero(usage: object) -> None:
     odd = json.loads(FINISH[6:]) | {"usage": usage}
     done = await answer_to(streamed([chunk("x"), chunk("y"), event(odd), DONE]))
