@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 def plain(value: Any) -> Any:
-    """``value`` as strict JSON can hold it: dataclasses as dicts, NaN and infinity as null, whole text."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if isinstance(value, Mapping):
-        return {str(plain(key)): plain(item) for key, item in value.items()}
+    """``value`` as strict JSON can hold it: what has named fields as dicts, NaN and infinity as null, whole text."""
+    fields = _fields(value)
+    if fields is not None:
+        return {str(plain(key)): plain(item) for key, item in fields.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
     if isinstance(value, float):
@@ -35,6 +34,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return str(value) if isinstance(value, PurePath) else value
+
+
+def _fields(value: Any) -> Mapping[Any, Any] | None:
+    """What it holds by name; None where its parts have no names."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    return value if isinstance(value, Mapping) else None
 
 
 def endpoint(found: Endpoint) -> dict[str, Any]:

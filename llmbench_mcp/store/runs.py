@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from operator import itemgetter
 from typing import Any
 
@@ -15,7 +14,7 @@ from llmbench_mcp.domain.run import Job, ListedRun, PlannedJob, Run, RunFilter, 
 from llmbench_mcp.store.codec import dump, dump_sampling, dump_task, load_sampling, request_facts, short_hash
 from llmbench_mcp.store.database import Database, Row, Transaction
 
-_job_fields = itemgetter(*(field.name for field in fields(Job) if field.name != "budget"))
+_job_fields = itemgetter(*(name for name in Job._fields if name != "budget"))
 
 
 PORTION = 5_000
@@ -217,7 +216,7 @@ def _portions(plan: RunPlan) -> Iterator[list[tuple[object, ...]]]:
 def job_of(row: Row) -> Job:
     """A job from its row, whose columns are named as the fields."""
     told = {**row, "sampling": load_sampling(row["sampling"]), "keep_loaded": bool(row["keep_loaded"])}
-    return Job(*_job_fields(told))  # by position: twice as fast as by name, and a large run has hundreds
+    return Job(*_job_fields(told))
 
 
 def _unlike(text: str) -> str:

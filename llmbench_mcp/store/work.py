@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt
@@ -62,7 +61,7 @@ class WorkStore:
         row = await self._database.one("job_get", job_id)
         assert row is not None, "jobs are deleted with their run only, and an open run is not deleted"
         budget = json.loads(row["manifest"]).get("budget", {})
-        return replace(job_of(row), budget=Budget(**budget))
+        return job_of(row)._replace(budget=Budget(**budget))
 
     async def cancel_requests(self) -> list[str]:
         """Runs somebody asked to stop."""

@@ -15,9 +15,8 @@ from llmbench_mcp.domain.errors import ConflictError, InputError, NotFoundError
 from llmbench_mcp.domain.run import RunRequest
 from llmbench_mcp.domain.schedule import Schedule
 from llmbench_mcp.services.schedules import NewSchedule
-from llmbench_mcp.testing.clocks import JumpingClock
 from llmbench_mcp.testing.scripted import ScriptedServer
-from tests.support.calendar import DAY, HOUR, at, runs, scheduled, work_off
+from tests.support.calendar import DAY, HOUR, at, early_clock, runs, scheduled, work_off
 from tests.support.rooms import assigned, write_suite
 from tests.support.waiting import until
 from tests.support.work import URL, right, working
@@ -49,7 +48,7 @@ async def is_paused(app: App) -> bool:
 
 async def test_a_schedule_is_kept_once_when_its_time_comes_and_not_before(tmp_path: Path) -> None:
     write_suite(tmp_path, 2)
-    clock, box = JumpingClock(), box_of(weights("m", "d"))
+    clock, box = early_clock(), box_of(weights("m", "d"))
     async with at(tmp_path, clock, {URL: box}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app, when="daily 12:00")
@@ -69,7 +68,7 @@ async def test_a_schedule_is_kept_once_when_its_time_comes_and_not_before(tmp_pa
 
 async def test_an_executor_at_work_keeps_schedules_as_they_come(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock = JumpingClock()
+    clock = early_clock()
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         await scheduled(app, only_changed=False)
@@ -82,7 +81,7 @@ async def test_an_executor_at_work_keeps_schedules_as_they_come(tmp_path: Path) 
 
 async def test_times_missed_while_nobody_lived_are_made_up_once(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock, box = JumpingClock(), box_of(weights("m", "d"))
+    clock, box = early_clock(), box_of(weights("m", "d"))
     async with at(tmp_path, clock, {URL: box}) as app:
         await assigned(app, URL)
         await scheduled(app, only_changed=False)
@@ -96,12 +95,12 @@ async def test_times_missed_while_nobody_lived_are_made_up_once(tmp_path: Path) 
 
 async def test_two_processes_never_start_the_same_time_twice(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock, box = JumpingClock(), box_of(weights("m", "d"), weights("n", "e"))
+    clock, box = early_clock(), box_of(weights("m", "d"), weights("n", "e"))
     async with at(tmp_path, clock, {URL: box}) as one, at(tmp_path, clock, {URL: box}) as other:
         await assigned(one, URL)
-        schedule = await scheduled(one, only_changed=False)
+        schedule = await scheduled(one, when="daily 12:00", only_changed=False)
         for count in range(1, 6):
-            clock.set_by_s += HOUR
+            clock.set_by_s += DAY
             async with anyio.create_task_group() as group:
                 for app in (one, other, one, other):
                     group.start_soon(app.schedules.start_due)
@@ -112,7 +111,7 @@ async def test_two_processes_never_start_the_same_time_twice(tmp_path: Path) -> 
 
 async def test_a_run_that_a_killed_process_had_written_already_is_taken_for_that_time(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock = JumpingClock()
+    clock = early_clock()
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app)
@@ -127,7 +126,7 @@ async def test_a_run_that_a_killed_process_had_written_already_is_taken_for_that
 
 async def test_only_models_whose_weights_changed_are_run_again(tmp_path: Path) -> None:
     write_suite(tmp_path, 2)
-    clock, box = JumpingClock(), box_of(weights("m", "sha256:old"), weights("n", "sha256:n"))
+    clock, box = early_clock(), box_of(weights("m", "sha256:old"), weights("n", "sha256:n"))
     async with at(tmp_path, clock, {URL: box}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app)
@@ -149,7 +148,7 @@ async def test_only_models_whose_weights_changed_are_run_again(tmp_path: Path) -
 
 async def test_new_weights_under_a_name_that_is_scheduled_are_the_ones_to_run(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock, box = JumpingClock(), box_of(weights("m", "old"))
+    clock, box = early_clock(), box_of(weights("m", "old"))
     async with at(tmp_path, clock, {URL: box}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app, "m")
@@ -161,7 +160,7 @@ async def test_new_weights_under_a_name_that_is_scheduled_are_the_ones_to_run(tm
 
 async def test_more_repeats_than_there_are_results_are_asked_once(tmp_path: Path) -> None:
     write_suite(tmp_path, 2)
-    clock = JumpingClock()
+    clock = early_clock()
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         await app.runs.start(RunRequest(("m",), ("sums",)))
@@ -178,7 +177,7 @@ async def test_more_repeats_than_there_are_results_are_asked_once(tmp_path: Path
 
 async def test_a_new_server_version_runs_everything_there_again(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock = JumpingClock()
+    clock = early_clock()
     boxes = {URL: box_of(weights("m", "d")), OTHER: box_of(weights("n", "e"))}
     async with at(tmp_path, clock, boxes) as app:
         await assigned(app, URL)
@@ -203,7 +202,7 @@ async def test_a_changed_suite_is_run_again_though_the_executor_read_it_long_ago
     tmp_path: Path, old: str, new: str, file: str, why: str
 ) -> None:
     write_suite(tmp_path, 2)
-    clock = JumpingClock()
+    clock = early_clock()
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app)
@@ -220,7 +219,7 @@ async def test_a_changed_suite_is_run_again_though_the_executor_read_it_long_ago
 
 async def test_a_new_validator_runs_its_tasks_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_suite(tmp_path, 1)
-    clock, box = JumpingClock(), box_of(weights("m", "d"))
+    clock, box = early_clock(), box_of(weights("m", "d"))
     async with at(tmp_path, clock, {URL: box}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app)
@@ -238,7 +237,7 @@ async def test_a_new_validator_runs_its_tasks_again(tmp_path: Path, monkeypatch:
 
 async def test_a_schedule_whose_last_run_is_not_over_waits_for_its_next_time(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock = JumpingClock()
+    clock = early_clock()
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app, only_changed=False)
@@ -252,7 +251,7 @@ async def test_a_schedule_whose_last_run_is_not_over_waits_for_its_next_time(tmp
 
 async def test_a_model_that_cannot_run_keeps_no_other_from_it(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock = JumpingClock()
+    clock = early_clock()
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"), weights("n", "e"))}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app, "m", "n")
@@ -266,7 +265,7 @@ async def test_a_model_that_cannot_run_keeps_no_other_from_it(tmp_path: Path) ->
 
 async def test_a_schedule_that_can_run_nothing_says_so_and_stays(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock = JumpingClock()
+    clock = early_clock()
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app)
@@ -283,7 +282,7 @@ async def test_a_schedule_that_can_run_nothing_says_so_and_stays(tmp_path: Path)
 
 async def test_a_server_that_is_down_at_that_time_is_waited_for(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock, box = JumpingClock(), box_of(weights("m", "d"))
+    clock, box = early_clock(), box_of(weights("m", "d"))
     async with at(tmp_path, clock, {URL: box}) as app:
         await assigned(app, URL)
         await scheduled(app)
@@ -298,7 +297,7 @@ async def test_a_server_that_is_down_at_that_time_is_waited_for(tmp_path: Path) 
 
 async def test_a_clock_that_was_wrong_for_a_while_puts_no_schedule_off_for_ever(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock = JumpingClock()
+    clock = early_clock()
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         await scheduled(app, only_changed=False)
@@ -314,7 +313,7 @@ async def test_a_clock_that_was_wrong_for_a_while_puts_no_schedule_off_for_ever(
 
 async def test_set_back_within_the_hour_no_time_is_kept_twice(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock = JumpingClock()
+    clock = early_clock()
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         await scheduled(app, only_changed=False)
@@ -326,7 +325,7 @@ async def test_set_back_within_the_hour_no_time_is_kept_twice(tmp_path: Path) ->
 
 async def test_run_now_does_the_same_at_once_and_leaves_the_time_as_it_is(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    clock = JumpingClock()
+    clock = early_clock()
     async with at(tmp_path, clock, {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app)
@@ -344,7 +343,7 @@ async def test_run_now_does_the_same_at_once_and_leaves_the_time_as_it_is(tmp_pa
 
 async def test_what_a_schedule_would_run_now_is_told_without_running_it(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    async with at(tmp_path, JumpingClock(), {URL: box_of(weights("m", "d"))}) as app:
+    async with at(tmp_path, early_clock(), {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         schedule = await scheduled(app)
         assert (await app.schedules.preview(schedule)).reasons == ("m on box, sums: never run",)
@@ -353,7 +352,7 @@ async def test_what_a_schedule_would_run_now_is_told_without_running_it(tmp_path
 
 async def test_a_schedule_keeps_all_that_was_asked_for(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    async with at(tmp_path, JumpingClock(), {URL: box_of(weights("m", "d"))}) as app:
+    async with at(tmp_path, early_clock(), {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         request = RunRequest(("m",), ("sums",), "box", 2, matrix={"temperature": (0.0, 0.5)}, priority=3)
         made, _ = await app.schedules.add(NewSchedule("all of it", "nightly", request, "Europe/Vienna", False))
@@ -363,7 +362,7 @@ async def test_a_schedule_keeps_all_that_was_asked_for(tmp_path: Path) -> None:
 
 async def test_what_cannot_be_kept_is_refused_when_it_is_made(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
-    async with at(tmp_path, JumpingClock(), {URL: box_of(weights("m", "d"))}) as app:
+    async with at(tmp_path, early_clock(), {URL: box_of(weights("m", "d"))}) as app:
         await assigned(app, URL)
         good = NewSchedule("again", "nightly", RunRequest(("m",), ("sums",)), "UTC")
         await app.schedules.add(good)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 
 from llmbench_mcp.app import App, Doors, open_app
@@ -16,6 +17,14 @@ from llmbench_mcp.testing.scripted import ScriptedBackends, ScriptedServer
 from tests.support.rooms import OneCpu, refuse_credentials, settings_in
 
 HOUR, DAY = 3600.0, 86_400.0
+
+
+def early_clock() -> JumpingClock:
+    """A clock that begins at a minute past one, so that nothing hourly or at noon falls due by itself for long."""
+    clock = JumpingClock()
+    now = datetime.fromisoformat(clock.utc_now())
+    clock.set_by_s = (now.replace(hour=13, minute=1, second=0, microsecond=0) - now).total_seconds()
+    return clock
 
 
 @asynccontextmanager
