@@ -6,16 +6,18 @@ Runs in the trusted checker process. The candidate is another process; the proxy
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 import random
 import sys
+import threading
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from llmbench_validators import foretold, show, trees, wire
+from llmbench_validators import code_traits, foretold, show, trees, wire
+from llmbench_validators.code_traits import Traits
+from llmbench_validators.rebuilt import rebuilt, reply_of
 from llmbench_validators.runner import carry_out
 from llmbench_validators.session import CandidateFailed, Reply
 from llmbench_validators.types import SandboxFault, ValidationSpecError
@@ -24,6 +26,14 @@ _FILE = "<tests>"
 _CHECK = "check"
 
 Call = Callable[[Any, Any], Reply]
+
+
+_ENDS = (KeyboardInterrupt, GeneratorExit)
+"""What would end this process, raised by somebody who has no right to."""
+
+
+class _Ended(BaseException):
+    """The tests have ended by themselves, in good order."""
 
 
 class _Stop(BaseException):
@@ -40,10 +50,23 @@ class Failure:
 
 
 class _Script(NamedTuple):
-    """Test code taken apart: its statements, and the calls it will make as far as they can be read from it."""
+    """Test code taken apart: its statements, the calls it will make as far as they can be read, what else it tells."""
 
     steps: tuple[_Step, ...]
     calls: tuple[tuple[Any, Any], ...]
+    traits: Traits
+
+    @property
+    def wanted(self) -> int:
+        """How many tests there are."""
+        return max(1, sum(step.counts for step in self.steps))
+
+
+class _Setup(NamedTuple):
+    """Setup code, ready to be run."""
+
+    code: types.CodeType
+    traits: Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +86,8 @@ class Proxy:
         self._name = name
         self._call = call
         self._last: tuple[Any, Any, Reply] | None = None  # the arguments encoded, as they were before the call
+        self._turn = threading.RLock()
+        self.called = False
         self.fault: Failure | None = None
         self.broken: SandboxFault | None = None
         """What ended the sandbox in the middle of a call, which no test may take for the candidate's doing."""
@@ -81,8 +106,15 @@ class Proxy:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the candidate; its value, or its exception as the builtin type it derives from."""
+        self.called = True
+        with self._turn:  # tests may call from several threads, and there is one process to ask
+            return self._answer(args, kwargs)
+
+    def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             sent = wire.encode(list(args)), wire.encode(kwargs)
+        except wire.TooLarge as exc:
+            raise ValidationSpecError(f"test_code passes a value that no call can take: {exc}") from exc
         except wire.NotPlain as exc:
             raise ValidationSpecError(
                 f"test_code passes a {exc} object to the function; only plain data reaches the sandbox, unless the "
@@ -91,7 +123,7 @@ class Proxy:
         reply = self._made(sent, (list(args), kwargs))
         self._last = *sent, reply
         if reply.raised is not None:
-            raise _rebuilt(reply)
+            raise rebuilt(reply)
         if reply.word is not None:
             raise self._stopped(Failure(reply.word, self.last()))
         return reply.value
@@ -114,20 +146,9 @@ class Proxy:
         return _Stop()
 
 
-def _rebuilt(reply: Reply) -> Exception:
-    """An exception tests can catch by its builtin type, marked as the candidate's own."""
-    base = getattr(builtins, reply.kin, Exception)
-    if not (isinstance(base, type) and issubclass(base, Exception)):
-        base = Exception  # SystemExit and KeyboardInterrupt must not end the checker
-    own = type(reply.raised or "Exception", (base,), {"__init__": lambda *_: None})
-    exc: Exception = own(reply.text)
-    exc.__dict__["candidate_reply"] = reply
-    return exc
-
-
 def count(test_code: str, function: str) -> int:
     """How many tests the code holds. Raises ValidationSpecError when it is no Python."""
-    return max(1, sum(step.counts for step in _script(test_code, function).steps))
+    return _script(test_code, function).wanted
 
 
 def foretold_calls(test_code: str, function: str) -> tuple[tuple[Any, Any], ...]:
@@ -140,29 +161,48 @@ def run(test_code: str, setup_code: str, function: str, proxy: Proxy, *, is_asyn
 
     Raises ValidationSpecError when the tests themselves are at fault, SandboxFault when the sandbox failed.
     """
-    steps = _script(test_code, function).steps
+    script = _script(test_code, function)
     module = sys.modules["tests"] = types.ModuleType("tests")  # dataclasses look for theirs there
     names = vars(module)
     random.seed(0)
     _prepare(setup_code, names)
     names[function] = names["candidate"] = _awaitable(proxy) if is_async else proxy
-    results: list[Failure | None] = []
-    wanted = max(1, sum(step.counts for step in steps))
-    for step in steps:
-        failure = _run_step(step, names, proxy)
-        if step.counts:
-            results.append(failure)
-        if failure is not None and (failure.fatal or not step.counts):
-            return results + [failure] * (wanted - len(results))
+    results = _results(script, names, proxy)
+    if not results and not proxy.called:
+        raise ValidationSpecError(f"test_code never calls {function}; write asserts, or call what holds them")
     return results or [None]
+
+
+def _results(script: _Script, names: dict[str, Any], proxy: Proxy) -> list[Failure | None]:
+    results: list[Failure | None] = []
+    try:
+        for step in script.steps:
+            failure = _run_step(step, names, proxy, script.traits)
+            if step.counts:
+                results.append(failure)
+            if failure is not None and (failure.fatal or not step.counts):
+                return _with_rest(results, failure, script.wanted)
+    except _Ended:
+        pass
+    return results
+
+
+def _with_rest(results: list[Failure | None], failure: Failure, wanted: int) -> list[Failure | None]:
+    """The results when ``failure`` kept the rest from being tried; where no rest is left, it is the last one's."""
+    missing = wanted - len(results)
+    return results + [failure] * missing if missing > 0 else [*results[:-1], results[-1] or failure]
 
 
 def _prepare(setup_code: str, names: dict[str, Any]) -> None:
     try:
-        exec(_compiled(setup_code), names)  # noqa: S102 - the task's own code, see the module's words
+        exec(_setup(setup_code).code, names)  # noqa: S102 - the task's own code, see the module's words
     except ValidationSpecError:
         raise
-    except Exception as exc:  # the task's own code: whatever it raises is the task's fault, not the answer's
+    except (
+        Exception,
+        SystemExit,
+        *_ENDS,
+    ) as exc:  # the task's own code: whatever it raises is its fault, not the answer's
         raise ValidationSpecError(f"setup_code fails: {type(exc).__name__}: {exc}") from exc
 
 
@@ -173,31 +213,35 @@ def _awaitable(proxy: Proxy) -> Callable[..., Any]:
     return awaited
 
 
-def _run_step(step: _Step, names: dict[str, Any], proxy: Proxy) -> Failure | None:
+def _run_step(step: _Step, names: dict[str, Any], proxy: Proxy, traits: Traits) -> Failure | None:
     proxy.forget()
-    failure = _tried(step, names, proxy)
+    failure = _tried(step, names, proxy, traits)
     if proxy.broken is not None:
         raise proxy.broken
     return failure
 
 
-def _tried(step: _Step, names: dict[str, Any], proxy: Proxy) -> Failure | None:
+def _tried(step: _Step, names: dict[str, Any], proxy: Proxy, traits: Traits) -> Failure | None:
     try:
         exec(step.code, names)  # noqa: S102 - the task's own code
     except _Stop:
         pass
     except ValidationSpecError:
         raise
-    except Exception as exc:  # noqa: BLE001 - classified below
-        return proxy.fault or _classified(exc, step, proxy)
+    except SystemExit as exc:  # as unittest.main ends
+        if not exc.code and proxy.fault is None:
+            raise _Ended from None
+        return proxy.fault or Failure("wrong_answer", f"{_failing_line(exc, step)} ended the tests", fatal=True)
+    except (Exception, *_ENDS) as exc:  # noqa: BLE001 - classified below
+        return proxy.fault or _classified(exc, step, proxy, traits)
     return proxy.fault
 
 
-def _classified(exc: Exception, step: _Step, proxy: Proxy) -> Failure:
-    reply = None if _is_plain_assertion(exc) else _candidate_reply(exc)
+def _classified(exc: BaseException, step: _Step, proxy: Proxy, traits: Traits) -> Failure:
+    reply = None if _is_plain_assertion(exc) else reply_of(exc)
     if reply is not None:
         return Failure(reply.word or "runtime_error", proxy.last() or reply.text)
-    if isinstance(exc, NameError | ImportError):
+    if _is_of_the_tests(exc, traits):
         raise ValidationSpecError(f"test_code is at fault: {exc}") from exc
     last = proxy.last()
     happened = f"; {last}" if last else ""
@@ -209,16 +253,11 @@ def _is_plain_assertion(exc: BaseException) -> bool:
     return isinstance(exc, AssertionError) and "candidate_reply" not in exc.__dict__
 
 
-def _candidate_reply(exc: BaseException | None) -> Reply | None:
-    """The candidate's exception behind ``exc``: itself, or what it was raised from."""
-    for _ in range(20):
-        if exc is None:
-            return None
-        if "candidate_reply" in exc.__dict__:
-            reply: Reply = exc.__dict__["candidate_reply"]
-            return reply
-        exc = exc.__cause__ or exc.__context__
-    return None
+def _is_of_the_tests(exc: BaseException, traits: Traits) -> bool:
+    """Whether no answer can have caused it: a name that the tests bind themselves is missing for want of a value."""
+    if isinstance(exc, UnboundLocalError):
+        return False
+    return isinstance(exc, ImportError) or (isinstance(exc, NameError) and exc.name not in traits.binds)
 
 
 def _failing_line(exc: BaseException, step: _Step) -> str:
@@ -234,11 +273,18 @@ def _failing_line(exc: BaseException, step: _Step) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(source: str) -> types.CodeType:
+def _setup(source: str) -> _Setup:
     try:
-        return compile(source, "<setup>", "exec", dont_inherit=True)
+        code = compile(source, "<setup>", "exec", dont_inherit=True)
+        return _Setup(code, code_traits.traits(trees.tree(source, "<setup>").body))
     except (SyntaxError, ValueError) as exc:
         raise ValidationSpecError(f"setup_code is no Python: {exc}") from exc
+
+
+def traits_of(test_code: str, setup_code: str, function: str) -> Traits:
+    """What tests and their setup tell together. Raises ValidationSpecError for what is no Python."""
+    tests, setup = _script(test_code, function).traits, _setup(setup_code).traits
+    return Traits(tests.timed or setup.timed, tests.meddles or setup.meddles)
 
 
 def statements(test_code: str, function: str) -> list[tuple[str, bool]]:
@@ -249,8 +295,9 @@ def statements(test_code: str, function: str) -> list[tuple[str, bool]]:
 @functools.lru_cache(maxsize=256)
 def _script(test_code: str, function: str) -> _Script:
     body, lines = _body(test_code)
-    steps = tuple(_step(node, function, lines) for node in body)
-    return _Script(steps, tuple(foretold.calls(body, function)))
+    traits = code_traits.traits(body)
+    steps = tuple(_step(node, function, lines, traits.flags) for node in body)
+    return _Script(steps, () if traits.timed else tuple(foretold.calls(body, function)), traits)
 
 
 def _body(test_code: str) -> tuple[list[ast.stmt], tuple[str, ...]]:
@@ -270,8 +317,8 @@ def _parsed(test_code: str) -> list[ast.stmt]:
         raise ValidationSpecError(f"test_code is no Python: {exc}") from exc
 
 
-def _step(node: ast.stmt, function: str, lines: tuple[str, ...]) -> _Step:
-    code = compile(ast.Module([node], []), _FILE, "exec", dont_inherit=True)
+def _step(node: ast.stmt, function: str, lines: tuple[str, ...], flags: int) -> _Step:
+    code = compile(ast.Module([node], []), _FILE, "exec", flags, dont_inherit=True)
     source = "\n".join(lines[node.lineno - 1 : node.end_lineno])
     return _Step(code, source, _is_test(node, function), lines)
 

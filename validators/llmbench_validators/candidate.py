@@ -34,7 +34,7 @@ OUT_OF_MEMORY = 70
 _MODULE = "candidate"
 _STEP = 4096  # bytes that fit into any pipe
 _bell = -1
-_MAX_TEXT = 300
+_MAX_TEXT, _MAX_MESSAGE, _MAX_ARGUMENTS = 300, 4096, 10
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE; the module itself would weigh on every fork
 _REFUSED = frozenset({errno.EPERM, errno.EACCES, errno.EFBIG})
 
@@ -255,11 +255,16 @@ def _called(function: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, A
 
 
 def _raised(exc: BaseException) -> dict[str, Any]:
-    """The exception by name: its own, and the nearest builtin it derives from."""
+    """The exception by name: its own, and the nearest builtin it derives from; its arguments, if they are plain."""
     kin = [cls.__name__ for cls in type(exc).__mro__ if getattr(builtins, cls.__name__, None) is cls]
     try:
-        text = str(exc)[:_MAX_TEXT]
+        text = str(exc)[:_MAX_MESSAGE]
     except Exception:  # noqa: BLE001 - __str__ is the candidate's
         text = ""
     name = type(exc).__name__[:_MAX_TEXT]
-    return {"raised": name, "kin": kin[0] if kin else "Exception", "text": text, "word": _word(exc)}
+    told = {"raised": name, "kin": kin[0] if kin else "Exception", "text": text, "word": _word(exc)}
+    try:
+        arguments = wire.encode(BaseException.args.__get__(exc)[:_MAX_ARGUMENTS])  # type: ignore[attr-defined]  # a slot
+        return {**told, "arguments": arguments} if len(repr(arguments)) <= _MAX_MESSAGE else told
+    except Exception:  # noqa: BLE001 - no plain data
+        return told

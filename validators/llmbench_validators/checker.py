@@ -71,10 +71,20 @@ def _serve(control: socket.socket, zygote: WarmZygote) -> None:
             outcome = {"spec_error": str(exc)}
         except SandboxFault as exc:
             outcome = {"fault": str(exc), "recycle": True}
+        if _meddles(job):
+            outcome["recycle"] = True
         plain = wire.PLAIN in job and "stages" in outcome
         wire.send(control, {wire.PLAIN: outcome} if plain else wire.encode(outcome))
         if outcome.get("recycle"):
             return
+
+
+def _meddles(job: dict[str, Any]) -> bool:
+    """Whether the job's own code may have left this process other than it was, for the next job to see."""
+    codes = [stage["code"] for stage in job.get("stages", ()) if stage["code"]]
+    with contextlib.suppress(ValidationSpecError):  # which was told already
+        return any(asserts.traits_of(code, job["setup"], job["function"]).meddles for code in codes)
+    return True
 
 
 def _outcome(job: dict[str, Any], zygote: WarmZygote, control: socket.socket) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class Runner:
 
         Raises CandidateFailed, and forgets a process that died; Unforeseen when another call was announced.
         """
-        if self.unforeseen or (self._announced and self._announced[0] != (args, kwargs)):
+        if self.unforeseen or (self._announced and not _same(self._announced[0], (args, kwargs))):
             self.unforeseen = True
             raise Unforeseen
         try:
@@ -112,6 +112,11 @@ class Runner:
         candidate, self._candidate = self._candidate, None
         if candidate is not None:
             candidate.leave()
+
+
+def _same(one: Call, other: Call) -> bool:
+    """Whether they are equal and of the same types: True is no 1."""
+    return one == other and repr(one) == repr(other)
 
 
 def carry_out(value: Any, reply: Reply) -> None:

@@ -33,7 +33,8 @@ class CandidateFailed(Exception):
 class Reply(NamedTuple):
     """What one call came to: a value, or a failure word with a short text.
 
-    ``raised`` and ``kin`` name the exception and the nearest builtin it derives from. ``changes`` is what the call did
+    ``raised`` and ``kin`` name the exception and the nearest builtin it derives from, ``message`` is its text and
+    ``arguments`` what it was made with (None: not told). ``changes`` is what the call did
     to its arguments, as told and unchecked, see :mod:`llmbench_validators.arguments`.
     """
 
@@ -43,6 +44,8 @@ class Reply(NamedTuple):
     raised: str | None = None
     kin: str = "Exception"
     changes: Any = None
+    message: str = ""
+    arguments: tuple[Any, ...] | None = None
 
 
 Budget = tuple[int, int]
@@ -321,13 +324,24 @@ def _watch(channel: socket.socket, parent: socket.socket | None) -> select.poll:
 
 def _raised(reply: dict[str, Any]) -> Reply:
     name, text, word = _text(reply, "raised"), _text(reply, "text"), _text(reply, "word")
+    message = reply.get("text", "")
     return Reply(
         word=word if word in _CALL_WORDS else "runtime_error",
         text=f"raised {name}: {text}" if text else f"raised {name}",
         raised=name,
         kin=_text(reply, "kin"),
         changes=reply.get("changes"),
+        message=message if isinstance(message, str) else "",
+        arguments=_arguments(reply.get("arguments")),
     )
+
+
+def _arguments(told: Any) -> tuple[Any, ...] | None:
+    try:
+        found = wire.decode(told)
+    except (wire.Malformed, RecursionError):
+        return None
+    return found if isinstance(found, tuple) else None
 
 
 def _text(reply: dict[str, Any], key: str) -> str:

@@ -117,7 +117,8 @@ class _Room:
             if counts:
                 results.append(result)
             elif result[0] is not None:
-                return results + [result] * (wanted - len(results))
+                missing = wanted - len(results)
+                return results + [result] * missing if missing > 0 else [*results[:-1], result]
         self.guard.look()
         return results or [[None, ""]]
 
