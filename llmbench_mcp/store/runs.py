@@ -102,10 +102,14 @@ class RunStore:
         row = await self._database.one("run_get", run_id)
         return json.loads(row["limits"]) if row and row["limits"] else {}
 
-    async def has_unfinished(self) -> bool:
-        """Whether any run still wants an executor."""
+    async def unfinished(self) -> int:
+        """How many runs still want an executor."""
         row = await self._database.one("runs_unfinished")
-        return bool(row and row["n"])
+        return int(row["n"]) if row else 0
+
+    async def unfinished_ids(self) -> list[str]:
+        """The runs that still want an executor, oldest first."""
+        return [row["id"] for row in await self._database.all("runs_unfinished_ids")]
 
     async def paces(self, model_id: str) -> dict[str, float]:
         """By task id, the mean time that model took for it before, seconds."""

@@ -190,6 +190,31 @@ def test_interrupting_the_wait_leaves_the_run_on_and_says_how_to_stop_it(
     assert cli("run", "status", run["id"], "--wait", "--json").json["run"]["state"] == "cancelled"
 
 
+def test_everything_is_stopped_on_every_device_and_stopping_the_executor_alone_says_that_it_does_not(
+    cli: Cli, ready: FakeServer, data_dir: Path
+) -> None:
+    start = ("run", "start", "--model", "[red]alpha", "--suite", SUITE, "--json")
+    with held(ready) as asked:
+        made = [program(data_dir, *start).json["run"] for _ in range(2)]
+        assert asked.wait(60)
+        left = " ".join(cli("executor", "stop").out.split())
+        assert "2 runs are still open: the next command that looks at them starts an executor again." in left
+        assert left.endswith("Stop them with: llmbench-mcp run cancel --all")
+        stopped = cli("run", "cancel", "--all", "--json").json["runs"]
+    assert [(run["id"], run["state"]) for run in stopped] == [(run["id"], "cancelled") for run in made]
+    assert cli("run", "list", "--state", "open", "--json").json["total"] == 0
+    none = cli("run", "cancel", "--all")
+    assert (none.code, none.out) == (exit_codes.OK, "No run was open.\n")
+    assert cli("run", "cancel", "--all", "--json").json == {"runs": []}
+    assert "still open" not in cli("executor", "stop").out
+
+
+def test_all_runs_and_one_run_exclude_each_other(cli: Cli) -> None:
+    assert cli("run", "cancel", "run_1", "--all").code == exit_codes.USAGE
+    assert cli("run", "cancel", "--all", "--device", "cpu").code == exit_codes.USAGE
+    assert "--all" in cli("run", "cancel").err
+
+
 def test_a_run_with_errors_ends_with_its_own_exit_code(cli: Cli, ready: FakeServer, data_dir: Path) -> None:
     def script(request: Received) -> Reply | None:
         return error_reply(400, "no such thing") if "2 + 2" in request.prompt else None
