@@ -238,7 +238,7 @@ def _run(row: Row, totals: Row, jobs: Sequence[Job], failures: dict[str, int]) -
     counts: dict[str, Any] = {name: totals[name] for name in ("planned", "done", "errors", "passed", "tokens")}
     mean_s = totals.get("mean_s")
     left = counts["planned"] - counts["done"] - counts["errors"]
-    running = row["state"] in ("queued", "running", "paused")
+    running = row["state"] in ("queued", "running")  # how long a pause lasts, nobody knows
     eta = round(left * mean_s, 1) if mean_s is not None and running else None
     rate = round(60 / mean_s, 2) if mean_s else None
     facts = {name: row[name] for name in names}
