@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -107,6 +108,21 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: Cli, ready: Fak
     )
     assert ready.count(CHAT) == asked
     assert cli("run", "list", "--json").json == {"runs": [], "total": 0}
+
+
+def test_how_long_it_may_take_is_told_as_soon_as_something_like_it_has_run(
+    cli: Cli, ready: FakeServer, data_dir: Path
+) -> None:
+    start = ("run", "start", "--model", "[red]alpha", "--suite", SUITE)
+    assert "No estimate: nothing like it has run yet. Nothing was started." in cli(*start, "--dry-run").out
+    first = program(data_dir, *start, "--wait")
+    assert "stimate" not in first.out + first.err.replace("No estimate", "")
+    assert re.search(r"Estimate: about \d+ s\. Nothing was started\.", cli(*start, "--dry-run").out)
+    with held(ready):
+        *_, estimate, following = program(data_dir, *start).out.splitlines()
+        assert re.fullmatch(r"Estimate: about \d+ s\.", estimate)
+        assert following.startswith("Next: llmbench-mcp run status")
+        cli("run", "cancel", "--all")
 
 
 @pytest.mark.parametrize(
