@@ -121,8 +121,8 @@ def _state(held: LeaseView | None) -> str:
 def stop(context: typer.Context) -> None:
     """Ask the executor to finish what is in flight and leave.
 
-    Runs that are open stay so: the next command that looks at them starts an executor again. To stop them, too:
-    run cancel --all.
+    Runs that are open stay so: the next command that looks at them starts an executor again.
+    Stop them with: run cancel --all
     """
     from llmbench_mcp.cli import tables
 

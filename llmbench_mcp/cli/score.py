@@ -30,8 +30,8 @@ def score(
     """Grade completions: JSON lines in, a verdict a line out, in order.
 
     In: {"id", "validation": {…} or "task": "coding/x", "completion": "…", "tool_calls"?, "finish_reason"?, "prompt"?}.
-    A line that cannot be graded gives {"id", "error": "line 12: …"}; the exit code is then 1. With --json the output
-    is the same lines, one for each answer.
+    A line that cannot be graded gives {"id", "error": "line 12: …"}; the exit code is then 1.
+    With --json the output is the same: JSON lines, one for each answer.
     """
     from llmbench_mcp.services.scoring import Scoring
 

@@ -11,8 +11,8 @@ from llmbench_mcp.domain.text import nearest, one_line
 
 GROUP = "llmbench.importers"
 _OWN = (
-    "For a table of your own say which column is what, --map prompt=question,expected=answer,"
-    " or name its columns so: suite import table FILE --as NAME"
+    "For a table of your own, tell its columns with --map prompt=question,expected=answer,"
+    " or call them prompt and expected; then also: suite import table FILE --as NAME"
 )
 
 
