@@ -147,7 +147,9 @@ def _typer(purpose: str) -> typer.Typer:
 
 def _root(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document on stdout; score prints JSON lines.")
+    ] = False,
     data_dir: Annotated[str | None, typer.Option(help="Folder of the database and logs.", metavar="PATH")] = None,
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,

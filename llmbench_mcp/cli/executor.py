@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from llmbench_mcp.cli import output
+from llmbench_mcp.cli import figures, output
 from llmbench_mcp.cli.session import session
 
 if TYPE_CHECKING:
@@ -119,19 +119,30 @@ def _state(held: LeaseView | None) -> str:
 
 
 def stop(context: typer.Context) -> None:
-    """Ask the executor to finish what is in flight and leave. Queued work stays for the next one."""
+    """Ask the executor to finish what is in flight and leave.
+
+    Runs that are open stay so: the next command that looks at them starts an executor again.
+    Stop them with: run cancel --all
+    """
     from llmbench_mcp.cli import tables
 
     here = session(context)
 
-    async def work(app: App) -> LeaseView | None:
-        return await app.executors.stop()
+    async def work(app: App) -> tuple[LeaseView | None, int]:
+        return await app.executors.stop(), await app.runs.open_count()
 
-    asked = here.use(work)
+    asked, left = here.use(work)
     told = f"Asked process {asked.pid} to leave." if asked else "No executor works on this machine now."
-    here.show({"asked": asked}, lambda: [tables.sentence(told)])
+    lines = [told, *([_still_open(left)] if left else [])]
+    here.show({"asked": asked, "open_runs": left}, lambda: list(map(tables.sentence, lines)))
     if asked:
         output.note("It leaves when the attempt in flight is done.")
+
+
+def _still_open(runs: int) -> str:
+    are, them = ("is", "it") if runs == 1 else ("are", "them")
+    told = f"{figures.count(runs, 'run')} {are} still open: the next command that looks at {them} starts an executor"
+    return f"{told} again. Stop {them} with: llmbench-mcp run cancel --all"
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {"run": run, "status": status, "stop": stop}

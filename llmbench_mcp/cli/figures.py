@@ -46,6 +46,14 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def roughly(seconds: float) -> str:
+    """An estimate in no finer a measure than it is good for: about 45 s, about 2 min, about 1 h 20 min."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"about {minutes} min" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min"
+
+
 def size(count: int | None) -> str:
     """Bytes in binary units, as memory is sold and as every other part of this program tells it."""
     return UNKNOWN if count is None else _scaled(count, ("B", "KiB", "MiB", "GiB", "TiB"), 1024)

@@ -16,6 +16,8 @@ from llmbench_mcp.domain.run import RunRequest, run_limits
 from llmbench_mcp.domain.variants import drawn_name
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from llmbench_mcp.app import App
     from llmbench_mcp.services.runs import RunPreview, Started
 
@@ -95,14 +97,14 @@ def _preview(here: Session, request: RunRequest) -> int:
     plan = here.use(work)
     told = (
         f"Would ask {plan.attempts} times, with {figures.count(plan.loads, 'model load')}: {', '.join(plan.jobs)}."
-        f"{_estimate(plan.estimate_s, ' Estimate: ', '.')} Nothing was started."
+        f" {_estimate(plan.estimate_s)} Nothing was started."
     )
     here.show({"dry_run": plan}, lambda: [tables.sentence(told), *map(tables.sentence, plan.remarks)])
     return exit_codes.OK
 
 
-def _estimate(seconds: float | None, before: str, after: str = "") -> str:
-    return "" if seconds is None else f"{before}{figures.duration(seconds)}{after}"
+def _estimate(seconds: float | None) -> str:
+    return "No estimate: nothing like it has run yet." if seconds is None else f"Estimate: {figures.roughly(seconds)}."
 
 
 def _start(here: Session, request: RunRequest, wait: bool) -> int:
@@ -120,8 +122,18 @@ def _start(here: Session, request: RunRequest, wait: bool) -> int:
     document = {"run": shapes.run(run)} | head
     for remark in started.remarks:
         output.note(remark)
-    here.show(document, lambda: render_run(run))
+    here.show(document, lambda: _rendered(started))
     return exit_codes.RUN_NOT_CLEAN if wait and not is_clean(run) else exit_codes.OK
+
+
+def _rendered(started: Started) -> list[RenderableType]:
+    """The run, and where it has just been made how long it may take; what to call next stays last."""
+    from llmbench_mcp.cli import tables
+
+    parts = list(render_run(started.run))
+    if started.created and not started.run.is_over and started.estimate_s is not None:
+        parts.insert(-1, tables.sentence(_estimate(started.estimate_s)))
+    return parts
 
 
 async def _follow(app: App, started: Started) -> Started:
@@ -132,8 +144,8 @@ async def _follow(app: App, started: Started) -> Started:
     from llmbench_mcp.cli.progress import follow, progress
 
     run_id = started.run.id
-    estimate = _estimate(started.estimate_s, ", estimate ")
-    output.note(f"Run {run_id}: {figures.count(started.run.planned, 'attempt')}{estimate}.")
+    estimate = "" if started.estimate_s is None else f" {_estimate(started.estimate_s)}"
+    output.note(f"Run {run_id}: {figures.count(started.run.planned, 'attempt')}.{estimate}")
     try:
         with progress() as display:
             return replace(started, run=await follow(app.runs, run_id, display))

@@ -11,7 +11,7 @@ import typer
 from llmbench_mcp.cli.run_results import results
 from llmbench_mcp.cli.run_start import start
 from llmbench_mcp.cli.run_view import is_clean, render_events, render_run
-from llmbench_mcp.cli.session import MOST, session
+from llmbench_mcp.cli.session import MOST, Session, session
 from llmbench_mcp.cli.usage import UsageError
 
 if TYPE_CHECKING:
@@ -70,21 +70,31 @@ def cancel(
     context: typer.Context,
     run_id: Annotated[str | None, typer.Argument(metavar="[ID]")] = None,
     device: Annotated[str | None, typer.Option(help="Only what is on this device; without ID, of all runs.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every run that is not over, on every device.")] = False,
 ) -> None:
-    """Stop a run, or what runs have on a device; what is done is kept."""
-    from llmbench_mcp.cli import shapes, tables
+    """Stop a run, all runs, or what runs have on a device; what is done is kept."""
+    from llmbench_mcp.cli import shapes
 
     here = session(context)
-    if device is not None:
+    if every and (run_id is not None or device is not None):
+        raise UsageError("--all takes no run and no --device.", context)
+    if every:
+        _show_stopped(here, here.use(lambda app: app.runs.cancel_all()), "No run was open.")
+    elif device is not None:
         hit = here.use(lambda app: app.runs.cancel_on(device, run_id))
-        told = [f"{run.id}: {run.state}" for run in hit] or [f"Nothing was open on {device}."]
-        here.show({"runs": [shapes.run(run) for run in hit]}, lambda: [tables.sentence(line) for line in told])
-        return
-    if run_id is None:
-        raise UsageError("Name a run, or --device.", context)
-    named = run_id
-    found = here.use(lambda app: app.runs.cancel(named))
-    here.show({"run": shapes.run(found)}, lambda: render_run(found))
+        _show_stopped(here, hit, f"Nothing was open on {device}.")
+    elif run_id is not None:
+        found = here.use(lambda app: app.runs.cancel(run_id))
+        here.show({"run": shapes.run(found)}, lambda: render_run(found))
+    else:
+        raise UsageError("Name a run, or --device, or --all.", context)
+
+
+def _show_stopped(here: Session, stopped: Sequence[Run], none: str) -> None:
+    from llmbench_mcp.cli import shapes, tables
+
+    told = [f"{run.id}: {run.state}" for run in stopped] or [none]
+    here.show({"runs": [shapes.run(run) for run in stopped]}, lambda: [tables.sentence(line) for line in told])
 
 
 def retry(

@@ -31,6 +31,7 @@ def score(
 
     In: {"id", "validation": {…} or "task": "coding/x", "completion": "…", "tool_calls"?, "finish_reason"?, "prompt"?}.
     A line that cannot be graded gives {"id", "error": "line 12: …"}; the exit code is then 1.
+    With --json the output is the same: JSON lines, one for each answer.
     """
     from llmbench_mcp.services.scoring import Scoring
 

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -83,5 +84,11 @@ class _Notice:
 
     def _reached_by(self, url: str) -> str:
         """The URL as clients elsewhere write it: by the first name that was allowed."""
-        port = url.rpartition(":")[2]
-        return f"http://{self.access.hosts[0]}:{port}" if self.access.hosts else url
+        from llmbench_mcp.server.http_auth import is_loopback
+
+        if not self.access.hosts:
+            return url
+        name, at = self.access.hosts[0], urlsplit(url)
+        if is_loopback(at.hostname or ""):
+            return f"https://{name}"  # only a proxy reaches this machine by another name, and TLS is the proxy's
+        return f"http://{name}:{at.port}"

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from llmbench_mcp.domain.task import Suite
     from llmbench_mcp.services.imports import Change, ImportWish
 
-_NAME = "What it is: humaneval, gsm8k, bfcl …; or a name of your own with --map. Without a source, all are listed."
+_NAME = "What it is: humaneval, gsm8k, bfcl …; or your own table's new name. Without a name, all are listed."
 _SOURCE = "A file (.jsonl, .json, .csv, also .gz), a folder, a .zip or .whl, or an installed package."
-_MAP = "For your own table: the columns that hold prompt, expected and so on."
+_MAP = "For your own table, unless its columns are called prompt, expected and so on: which ones hold them."
 
 
 def import_suite(  # noqa: PLR0913 - a command has one parameter per option

@@ -24,6 +24,11 @@ HEALTH = "/healthz"
 HEADER_LIMIT = 32 * 1024
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,60}\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{1,5})?")
 _TOKEN_STEP = "Give one with --token-file or --token-env."  # noqa: S105 - a sentence
+_A_TOKEN = ("a token is needed", _TOKEN_STEP)
+_NAMES = (
+    "the names it is reached by must be listed",
+    "Give each name with --allow-host, for instance --allow-host bench.example.org.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +74,10 @@ def checked_access(bind: str, hosts: Sequence[str], origins: Sequence[str], toke
     allowed = tuple(_host(word) for word in hosts)
     foreign = tuple(host for host in allowed if host not in LOOPBACK_HOSTS)
     if not is_loopback(bind):
-        if not tokens:
-            raise InputError(f"Others can reach {one_line(bind, 60)}, so a token is needed.", _TOKEN_STEP)
-        if not foreign:
-            raise InputError(
-                f"Others can reach {one_line(bind, 60)}, so the names it is reached by must be listed.",
-                "Give each with --allow-host, for instance --allow-host bench.example.org.",
-            )
+        lacks = ([] if tokens else [_A_TOKEN]) + ([] if foreign else [_NAMES])
+        if lacks:
+            what = " and ".join(what for what, _ in lacks)
+            raise InputError(f"Others can reach {one_line(bind, 60)}, so {what}.", " ".join(step for _, step in lacks))
     elif foreign and not tokens:
         raise InputError(f"Whoever comes through a proxy as {foreign[0]} needs a token.", _TOKEN_STEP)
     return Access(foreign, tuple(_origin(word) for word in origins), tokens)

@@ -13,6 +13,7 @@ from llmbench_mcp.catalog.imported import Imported, ImportedSuites, Scan, read_t
 from llmbench_mcp.catalog.importers import registry
 from llmbench_mcp.catalog.importers.bundle import Bundle, open_bundle
 from llmbench_mcp.catalog.importers.importer import Importer, Wish
+from llmbench_mcp.catalog.importers.table import is_table
 from llmbench_mcp.catalog.item import Item
 from llmbench_mcp.catalog.reserved import reserved_names
 from llmbench_mcp.catalog.tasks import NAME
@@ -96,7 +97,8 @@ class Imports:
             StorageError: the data directory cannot be written.
         """
         _check(wish)
-        importer = registry.importer(_importer_name(wish))
+        wish = _resolved(wish)
+        importer = registry.importer(wish.importer)
         name = _suite_name(wish, self._settings)
         bundle = open_bundle(wish.source)
         items = _sound(_named(importer.read(bundle, Wish(wish.parts, wish.columns))), importer)
@@ -146,11 +148,11 @@ def _check(wish: ImportWish) -> None:
         raise InputError("A sample and a limit exclude each other.", "Give one of them.")
 
 
-def _importer_name(wish: ImportWish) -> str:
-    """The importer; a name of one's own with columns to map is a table."""
-    if wish.columns and wish.importer not in registry.names():
-        return TABLE
-    return wish.importer
+def _resolved(wish: ImportWish) -> ImportWish:
+    """The wish with a name of one's own as the suite's, where it is for a table: columns are mapped, or named so."""
+    if wish.importer in registry.names() or not (wish.columns or is_table(wish.source)):
+        return wish
+    return replace(wish, importer=TABLE, suite=wish.suite or wish.importer)
 
 
 def _suite_name(wish: ImportWish, settings: Settings) -> str:
@@ -163,7 +165,7 @@ def _suite_name(wish: ImportWish, settings: Settings) -> str:
 
 
 def _title(importer: Importer, wish: ImportWish) -> str:
-    if _importer_name(wish) == TABLE:
+    if wish.importer == TABLE:
         return (wish.suite or wish.importer).replace("_", " ").replace("-", " ").capitalize()
     return importer.title + (f" ({', '.join(wish.parts)})" if wish.parts else "")
 
@@ -228,7 +230,7 @@ def _chosen(items: Sequence[Item], wish: ImportWish) -> Sequence[Item]:
 def _origin(wish: ImportWish, bundle: Bundle, count: int) -> dict[str, Any]:
     sources = list(bundle.sources.values())
     origin: dict[str, Any] = {
-        "importer": _importer_name(wish),
+        "importer": wish.importer,
         "from": bundle.origin,
         "package_version": bundle.version,
         "program_version": __version__,

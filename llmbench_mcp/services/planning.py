@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +22,13 @@ from llmbench_mcp.domain.model import Model
 from llmbench_mcp.domain.ports import BackendFactory
 from llmbench_mcp.domain.run import PlannedJob, RunPlan, RunRequest
 from llmbench_mcp.domain.task import Task
+from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.services.custom_tasks import custom_view
 from llmbench_mcp.services.endpoints import Endpoints
 from llmbench_mcp.services.fitting import Fit, fitting
 from llmbench_mcp.services.models import Models, check_local
-from llmbench_mcp.services.selection import Chosen, choose, tool_remarks
+from llmbench_mcp.services.selection import Chosen, choose, tool_remarks, tools_unchecked
 from llmbench_mcp.services.suites import Suites, SuiteView
 
 _MAX_ATTEMPTS = 1_000_000
@@ -175,13 +177,20 @@ class Planner:
 
 
 def _check_needs(view: SuiteView, targets: Sequence[Target]) -> None:
-    """Refuse a suite whose tasks need what a model is known not to have."""
+    """Refuse a suite whose tasks need what a model is known not to have, or what nobody has looked for."""
     needs = sorted({need for task in view.tasks for need in task.needs})
     for target in targets:
-        missing = ", ".join(lacking(target.model.known_capabilities, needs))
+        model = target.model
+        missing = lacking(model.known_capabilities, needs)
+        if missing == ("tools",) and tools_unchecked(model, model.home_at(target.endpoint.id)):
+            name = shlex.quote(one_line(model.name, 200))
+            raise ConflictError(
+                f"Suite {view.suite.name!r} needs tools, and it is not known whether {model.name!r} has them.",
+                f"Find out: llmbench-mcp models probe {name}; or say so: llmbench-mcp models set {name} --can tools",
+            )
         if missing:
             raise ConflictError(
-                f"Suite {view.suite.name!r} needs {missing}, which {target.model.name!r} does not have.",
+                f"Suite {view.suite.name!r} needs {', '.join(missing)}, which {model.name!r} does not have.",
                 "Choose another suite or model; see suite_list (suites) and model_list (models).",
             )
 

@@ -25,6 +25,7 @@ from llmbench_mcp.store.runs import RunStore
 
 _POLL_S = 0.25
 _KEEPING_S = 0.25
+_ENDING_S = 5
 
 OnProgress = Callable[[Run], Awaitable[None]]
 
@@ -143,7 +144,7 @@ class Runs:
     async def _as_it_is(self, run: Run) -> Run:
         """A run that cannot go on because nothing can be written is paused, though nobody could write that."""
         trouble = None if run.is_over else await self._executors.trouble()
-        return run if trouble is None else replace(run, state="paused", reason=str(trouble))
+        return run if trouble is None else replace(run, state="paused", reason=str(trouble), eta_s=None)
 
     async def page(self, limit: int = 10, offset: int = 0) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""
@@ -206,7 +207,7 @@ class Runs:
         if not waits and 0 <= now - self._kept_at < _KEEPING_S:
             return
         self._kept_at = now
-        if await self._store.has_unfinished():
+        if await self._store.unfinished():
             await self._executors.ensure()
 
     async def results(
@@ -279,8 +280,23 @@ class Runs:
     async def cancel(self, run_id: str) -> Run:
         """Stop a run and keep what is done; harmless on one that is over. Waits up to 5 s for its end."""
         await self.get(run_id)
-        await self._store.request_cancel(run_id, await self._executors.alive())
-        with anyio.move_on_after(5):
-            while not (run := await self.get(run_id)).is_over:
-                await self._clock.sleep(0.1)
-        return await self.get(run_id) if not run.is_over else run
+        return (await self._cancelled([run_id]))[0]
+
+    async def cancel_all(self) -> list[Run]:
+        """Stop every run that is not over, as ``cancel`` does one; returns those, oldest first."""
+        return await self._cancelled(await self._store.unfinished_ids())
+
+    async def open_count(self) -> int:
+        """How many runs are not over; starts nothing."""
+        return await self._store.unfinished()
+
+    async def _cancelled(self, run_ids: Sequence[str]) -> list[Run]:
+        """Ask all of them to stop, then wait for the end of all, up to 5 s."""
+        alive = await self._executors.alive()
+        for run_id in run_ids:
+            await self._store.request_cancel(run_id, alive)
+        with anyio.move_on_after(_ENDING_S):
+            for run_id in run_ids:
+                while not (await self.get(run_id)).is_over:
+                    await self._clock.sleep(0.1)
+        return [await self.get(run_id) for run_id in run_ids]

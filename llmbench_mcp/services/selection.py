@@ -77,7 +77,15 @@ def _unfit(model: Model, home: Home, needs: Sequence[str]) -> str:
     if can and "chat" not in can and {"embedding", "rerank"} & set(can):
         return "does not chat"
     missing = lacking(model.known_capabilities, needs)
+    if missing == ("tools",) and tools_unchecked(model, home):
+        return "not known to have tools (models probe, or models set --can tools)"
     return f"lacks {', '.join(missing)}" if missing else ""
+
+
+def tools_unchecked(model: Model, home: Home | None) -> bool:
+    """Whether nobody has looked if the model has tools there: its server does not name them, and no probe has asked."""
+    told = any(fact.name == "tools" for fact in model.known_capabilities)
+    return not told and (home is None or home.tools == "unknown")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -102,10 +102,14 @@ class RunStore:
         row = await self._database.one("run_get", run_id)
         return json.loads(row["limits"]) if row and row["limits"] else {}
 
-    async def has_unfinished(self) -> bool:
-        """Whether any run still wants an executor."""
+    async def unfinished(self) -> int:
+        """How many runs still want an executor."""
         row = await self._database.one("runs_unfinished")
-        return bool(row and row["n"])
+        return int(row["n"]) if row else 0
+
+    async def unfinished_ids(self) -> list[str]:
+        """The runs that still want an executor, oldest first."""
+        return [row["id"] for row in await self._database.all("runs_unfinished_ids")]
 
     async def paces(self, model_id: str) -> dict[str, float]:
         """By task id, the mean time that model took for it before, seconds."""
@@ -234,7 +238,7 @@ def _run(row: Row, totals: Row, jobs: Sequence[Job], failures: dict[str, int]) -
     counts: dict[str, Any] = {name: totals[name] for name in ("planned", "done", "errors", "passed", "tokens")}
     mean_s = totals.get("mean_s")
     left = counts["planned"] - counts["done"] - counts["errors"]
-    running = row["state"] in ("queued", "running", "paused")
+    running = row["state"] in ("queued", "running")  # how long a pause lasts, nobody knows
     eta = round(left * mean_s, 1) if mean_s is not None and running else None
     rate = round(60 / mean_s, 2) if mean_s else None
     facts = {name: row[name] for name in names}

@@ -28,7 +28,7 @@ def test_a_second_executor_leaves_saying_so_and_a_signal_drains_the_first(cli: C
     drained = finish(first)
     assert (drained.code, drained.has_traceback) == (exit_codes.OK, False)
     assert "No executor works now" in cli("executor", "status").out
-    assert cli("executor", "stop", "--json").json == {"asked": None}
+    assert cli("executor", "stop", "--json").json == {"asked": None, "open_runs": 0}
 
 
 def test_an_interrupt_drains_too(data_dir: Path) -> None:

@@ -33,6 +33,13 @@ def test_durations_grow_into_minutes_and_hours(seconds: float | None, shown: str
     assert figures.duration(seconds) == shown
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.2, "1 s"), (44.7, "45 s"), (100, "2 min"), (3590, "1 h 0 min"), (4810, "1 h 20 min")]
+)
+def test_an_estimate_has_no_finer_measure_than_it_is_good_for(seconds: float, shown: str) -> None:
+    assert figures.roughly(seconds) == f"about {shown}"
+
+
 def test_rates_sizes_and_ranks_are_worded() -> None:
     assert (figures.percent(0.5), figures.percent(1 / 3), figures.percent(None)) == ("50 %", "33.3 %", "-")
     assert figures.interval((0.251, 0.749)) == "25-75 %"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -109,6 +110,21 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: Cli, ready: Fak
     assert cli("run", "list", "--json").json == {"runs": [], "total": 0}
 
 
+def test_how_long_it_may_take_is_told_as_soon_as_something_like_it_has_run(
+    cli: Cli, ready: FakeServer, data_dir: Path
+) -> None:
+    start = ("run", "start", "--model", "[red]alpha", "--suite", SUITE)
+    assert "No estimate: nothing like it has run yet. Nothing was started." in cli(*start, "--dry-run").out
+    first = program(data_dir, *start, "--wait")
+    assert "stimate" not in first.out + first.err.replace("No estimate", "")
+    assert re.search(r"Estimate: about \d+ s\. Nothing was started\.", cli(*start, "--dry-run").out)
+    with held(ready):
+        *_, estimate, following = program(data_dir, *start).out.splitlines()
+        assert re.fullmatch(r"Estimate: about \d+ s\.", estimate)
+        assert following.startswith("Next: llmbench-mcp run status")
+        cli("run", "cancel", "--all")
+
+
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
@@ -188,6 +204,31 @@ def test_interrupting_the_wait_leaves_the_run_on_and_says_how_to_stop_it(
     assert cli("run", "status", run["id"]).code == exit_codes.OK
     assert cli("run", "status", "--wait", run["id"]).code == exit_codes.RUN_NOT_CLEAN
     assert cli("run", "status", run["id"], "--wait", "--json").json["run"]["state"] == "cancelled"
+
+
+def test_everything_is_stopped_on_every_device_and_stopping_the_executor_alone_says_that_it_does_not(
+    cli: Cli, ready: FakeServer, data_dir: Path
+) -> None:
+    start = ("run", "start", "--model", "[red]alpha", "--suite", SUITE, "--json")
+    with held(ready) as asked:
+        made = [program(data_dir, *start).json["run"] for _ in range(2)]
+        assert asked.wait(60)
+        left = " ".join(cli("executor", "stop").out.split())
+        assert "2 runs are still open: the next command that looks at them starts an executor again." in left
+        assert left.endswith("Stop them with: llmbench-mcp run cancel --all")
+        stopped = cli("run", "cancel", "--all", "--json").json["runs"]
+    assert [(run["id"], run["state"]) for run in stopped] == [(run["id"], "cancelled") for run in made]
+    assert cli("run", "list", "--state", "open", "--json").json["total"] == 0
+    none = cli("run", "cancel", "--all")
+    assert (none.code, none.out) == (exit_codes.OK, "No run was open.\n")
+    assert cli("run", "cancel", "--all", "--json").json == {"runs": []}
+    assert "still open" not in cli("executor", "stop").out
+
+
+def test_all_runs_and_one_run_exclude_each_other(cli: Cli) -> None:
+    assert cli("run", "cancel", "run_1", "--all").code == exit_codes.USAGE
+    assert cli("run", "cancel", "--all", "--device", "cpu").code == exit_codes.USAGE
+    assert "--all" in cli("run", "cancel").err
 
 
 def test_a_run_with_errors_ends_with_its_own_exit_code(cli: Cli, ready: FakeServer, data_dir: Path) -> None:

@@ -55,6 +55,66 @@ def test_a_table_of_ones_own_becomes_a_suite_under_its_name(cli: Cli, table: Pat
     assert "capitals/row_0002" in cli("suites", "capitals").out
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", "prompt,expected,note\nWhat is 2 + 2?,4,a\nCapital of Peru?,Lima,b\n"),
+        ("Q.TSV", "prompt\texpected\nWhat is 2 + 2?\t4\nCapital of Peru?\tLima\n"),
+        ("q.jsonl", '{"prompt": "What is 2 + 2?", "expected": "4"}\n{"prompt": "Capital?", "expected": "Lima"}\n'),
+    ],
+)
+def test_a_table_whose_columns_are_called_as_fields_needs_no_map(
+    cli: Cli, tmp_path: Path, name: str, text: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(text, encoding="utf-8")
+
+    made = cli("suite", "import", "capitals", str(file), "--json")
+
+    assert made.code == 0, made.err
+    assert (made.json["suite"], made.json["tasks"], made.json["origin"]["importer"]) == ("capitals", 2, "table")
+    assert cli("suites", "capitals", "--json").json["suites"][0]["title"] == "Capitals"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("own.csv", "question,answer\nWhat is 2 + 2?,4\n"),
+        ("own.csv", "prompt,answer\nWhat is 2 + 2?,4\n"),
+        ("own.csv", "prompt,expected\n"),
+        ("own.csv", ""),
+        ("own.jsonl", "prompt,expected\nWhat is 2 + 2?,4\n"),
+        ("nowhere/own.csv", None),
+    ],
+)
+def test_a_table_that_does_not_say_which_column_is_what_is_refused_with_how_to_say_it(
+    cli: Cli, tmp_path: Path, name: str, text: str | None
+) -> None:
+    file = tmp_path / name
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+
+    said = cli("suite", "import", "capitals", str(file))
+
+    assert (said.code, said.has_traceback) == (1, False)
+    assert "There is no importer 'capitals'" in said.err
+    assert "--map prompt=question,expected=answer" in said.err
+    assert "suite import table FILE --as NAME" in said.err
+
+
+@pytest.mark.parametrize("text", ["question,answer\nWhat is 2 + 2?,4\n", '"question","answer"\n"What?","4"\n'])
+def test_an_importer_of_json_lines_that_is_given_csv_says_so(cli: Cli, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "q.csv"
+    file.write_text(text, encoding="utf-8")
+
+    said = cli("suite", "import", "gsm8k", str(file))
+
+    assert said.code == 1
+    assert "q.csv:1: is not valid JSON: this importer reads JSON lines, and the file is CSV by its name." in said.err
+    assert "suite import table FILE --as NAME" in said.err
+    assert "Fetch the file again" not in said.err
+
+
 def test_imported_suites_are_listed_with_licence_size_and_source(cli: Cli, tmp_path: Path) -> None:
     file = lines(tmp_path / "HumanEval.jsonl", DOUBLE, {**DOUBLE, "task_id": "HumanEval/47"})
     cli("suite", "import", "humaneval", str(file), "--as", "functions", "--licence", "MIT (copy)")

@@ -17,6 +17,7 @@ from llmbench_mcp.domain.errors import (
     ModelNotAvailable,
     RateLimitedError,
     ServerFault,
+    UnreachableError,
 )
 from llmbench_mcp.domain.run import Run, RunRequest
 from llmbench_mcp.services.models import ModelFilter
@@ -152,6 +153,27 @@ async def test_an_attempt_whose_server_asks_for_hours_is_parked_with_the_time_gi
     assert "Try again in 7200 s." in str(parked.facts["message"])
 
 
+async def test_nobody_says_how_long_a_paused_run_has_left(tmp_path: Path) -> None:
+    def answer(request: ChatRequest, times: int) -> Completion:
+        if request.prompt.strip() == "Question 3" and times == 0:
+            box.up = False
+            raise UnreachableError("Nothing answers.")
+        return right(request, times)
+
+    box = server("m", answer=answer)
+    write_suite(tmp_path, 6)
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        run_id = (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id
+        await until(lambda: is_in_state(app, run_id, "paused"))
+        paused = await app.runs.get(run_id)
+        pages, _ = await app.runs.page()
+        box.up = True
+        run = await finished(app, run_id)
+    assert (paused.done, paused.attempts_per_minute is None, paused.eta_s, pages[0].eta_s) == (2, False, None, None)
+    assert run.state == "completed"
+
+
 async def test_errors_in_a_row_pause_the_job_instead_of_burning_through_the_rest(tmp_path: Path) -> None:
     ill = True
 
@@ -222,7 +244,7 @@ async def test_a_full_disk_pauses_the_run_without_spending_tokens_and_it_goes_on
         run_id = (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id
         await until(lambda: is_in_state(app, run_id, "paused"))
         paused = await app.runs.get(run_id)
-        assert paused.done == 3
+        assert (paused.done, paused.eta_s) == (3, None)
         assert str(tmp_path / "data" / "llmbench.db") in (paused.reason or "")
         assert sum(box.asked.values()) == 3
         monkeypatch.undo()

@@ -121,6 +121,28 @@ async def test_a_suite_that_needs_more_than_the_model_has_is_refused(tmp_path: P
             await app.runs.start(RunRequest(("m",), ("sums",)))
 
 
+async def test_a_model_of_which_nobody_knows_whether_it_has_tools_is_not_said_to_lack_them(tmp_path: Path) -> None:
+    write_suite(tmp_path, 1)
+    task = tmp_path / "tasks" / "own" / "q01.md"
+    await anyio.Path(task).write_text("---\nneeds: [tools]\n---\n" + task.read_text(encoding="utf-8"))
+    wanted = RunRequest(("[m] 8b",), ("sums",))
+    async with opened(tmp_path, {URL: server("[m] 8b")}) as app:
+        await app.endpoints.add(NewEndpoint(URL, "box"))
+        await app.models.discover()
+        await app.models.assign("[m] 8b", "box")
+        with pytest.raises(ConflictError, match="needs tools, and it is not known whether") as raised:
+            await app.runs.preview(wanted)
+        assert "models probe '[m] 8b'" in raised.value.next_step
+        assert "models set '[m] 8b' --can tools" in raised.value.next_step
+        with pytest.raises(ConflictError, match="not known to have tools .models probe, or models set --can tools."):
+            await app.runs.preview(RunRequest((), ("sums",), "box", select="all"))
+        assert (await app.health.probe("[m] 8b")).model.homes[0].tools == "none"
+        with pytest.raises(ConflictError, match="needs tools, which '.m. 8b' does not have"):
+            await app.runs.preview(wanted)
+        await app.models.set_capabilities("[m] 8b", {"tools": True})
+        assert (await app.runs.preview(wanted)).attempts == 1
+
+
 async def test_the_leaderboard_keeps_hardware_apart_and_pools_repeats(tmp_path: Path) -> None:
     def weak(request: ChatRequest, times: int) -> Completion:
         return right(request, times) if "1" in request.prompt else Completion("no idea", finish_reason="stop")

@@ -121,6 +121,19 @@ async def test_the_token_stays_out_of_logs_and_of_processes_it_starts(tmp_path: 
         }
 
 
+@pytest.mark.parametrize(
+    ("bind", "url"),
+    [("127.0.0.1", "https://bench.example.org/mcp"), ("0.0.0.0", "http://bench.example.org:{port}/mcp")],
+)
+async def test_a_name_leads_to_the_proxy_before_a_loopback_address_and_else_to_the_server_itself(
+    tmp_path: Path, bind: str, url: str
+) -> None:
+    options = ("--host", bind, "--allow-host", "bench.example.org", "--token-env", "T")
+    async with served(tmp_path, *options, T=ANNA) as server:
+        told = server.told["client"]["mcpServers"]["llmbench"]["url"]
+        assert told == url.format(port=server.url.rpartition(":")[2])
+
+
 def test_a_port_that_is_taken_is_told_with_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, told = refused(tmp_path, ["--port", str(taken.getsockname()[1])])
@@ -134,7 +147,9 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(tmp_path: Path) -> None:
     [
         (["--host", "no.such.host.invalid", "--token-env", "T", "--allow-host", "x"], "is not known"),
         (["--host", "203.0.113.7", "--token-env", "T", "--allow-host", "x"], "cannot be had"),
-        (["--host", "0.0.0.0"], "a token is needed"),
+        (["--host", "0.0.0.0", "--allow-host", "x"], "so a token is needed."),
+        (["--host", "0.0.0.0"], "a token is needed and the names it is reached by must be listed"),
+        (["--host", "0.0.0.0"], "--token-env. Give each name with --allow-host"),
         (["--host", "0.0.0.0", "--token-env", "T"], "--allow-host"),
         (["--token-env", ANNA], "Never give the token itself"),
         (["--token-file", "nowhere"], "cannot be read"),

@@ -39,6 +39,7 @@ HOT = {
     "run_use": "jobs_run",
     "runs_page": "runs_created",
     "runs_unfinished": "runs_open",
+    "runs_unfinished_ids": "runs_open",
     "run_cancel_requests": "runs_open",
     "jobs_open": "jobs_open",
     "history_paces": "jobs_model",

@@ -10,6 +10,10 @@ from llmbench_mcp.domain.errors import NotFoundError, SetupError
 from llmbench_mcp.domain.text import nearest, one_line
 
 GROUP = "llmbench.importers"
+_OWN = (
+    "For a table of your own, tell its columns with --map prompt=question,expected=answer,"
+    " or call them prompt and expected; then also: suite import table FILE --as NAME"
+)
 
 
 def names() -> list[str]:
@@ -26,7 +30,8 @@ def importer(name: str) -> Importer:
     point = _points().get(name)
     if point is None:
         close = nearest(name, _points())
-        raise NotFoundError(f"There is no importer '{one_line(name, 60)}'.", f"There are: {', '.join(names())}.", close)
+        step = f"There are: {', '.join(names())}. {_OWN}"
+        raise NotFoundError(f"There is no importer '{one_line(name, 60)}'.", step, close)
     try:
         found = point.load()
     except (ImportError, AttributeError) as error:

@@ -90,7 +90,7 @@ def json_rows(bundle: Bundle, name: str, constants: bool = False) -> Iterator[Ro
     count = 0
     for line, value in _values(bundle, name, constants):
         if not isinstance(value, dict):
-            raise _at(name, line, f"must be an object, not {quoted(value)}.")
+            raise _no_json(name, line) if is_csv(name) else _at(name, line, f"must be an object, not {quoted(value)}.")
         count += 1
         if count > MAX_ROWS:
             raise _at(name, line, f"is beyond the {MAX_ROWS} rows that are read.", "Split the file.")
@@ -123,11 +123,26 @@ def _decoded(decoder: json.JSONDecoder, text: str, at: int, place: tuple[str, in
         return decoder.raw_decode(text, at)
     except json.JSONDecodeError as error:
         line = 1 + text.count("\n", 0, min(error.pos, len(text.rstrip())))  # of what is cut off, not of the end
-        raise _at(place[0], line, f"is not valid JSON: {error.msg}.", "Fetch the file again.") from error
+        fault = _at(place[0], line, f"is not valid JSON: {error.msg}.", "Fetch the file again.")
+        raise (_no_json(*place) if is_csv(place[0]) else fault) from error
     except (ValueError, RecursionError) as error:
         raise _at(
             *place, "holds a value that is not plain JSON.", "NaN, endless numbers and deep nests are not."
         ) from error
+
+
+def _no_json(name: str, line: int) -> TaskFormatError:
+    return _at(
+        name,
+        line,
+        "is not valid JSON: this importer reads JSON lines, and the file is CSV by its name.",
+        "Import a table of your own with: suite import table FILE --as NAME",
+    )
+
+
+def is_csv(name: str) -> bool:
+    """Whether the file is CSV or TSV by its name."""
+    return name.casefold().removesuffix(".gz").endswith((".csv", ".tsv"))
 
 
 def _refuse(name: str) -> NoReturn:
@@ -139,7 +154,7 @@ def csv_rows(bundle: Bundle, name: str, columns: Sequence[str] = ()) -> Iterator
 
     Raises TaskFormatError for a row with too few or too many cells, and InputError.
     """
-    delimiter = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
+    delimiter = "\t" if name.casefold().removesuffix(".gz").endswith(".tsv") else ","
     reader = csv.reader(io.StringIO(bundle.text(name), newline=""), strict=True, delimiter=delimiter)
     count, names = 0, list(columns)
     while (cells := _cells(reader, name)) is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast, get_args
 
-from llmbench_mcp.catalog.importers.bundle import Bundle
+from llmbench_mcp.catalog.importers.bundle import Bundle, open_bundle
 from llmbench_mcp.catalog.importers.importer import Importer, Wish
-from llmbench_mcp.catalog.importers.rows import Row, csv_rows, json_rows
+from llmbench_mcp.catalog.importers.rows import Row, csv_rows, is_csv, json_rows
 from llmbench_mcp.catalog.importers.wording import slug
 from llmbench_mcp.catalog.item import Answer, Item
 from llmbench_mcp.catalog.source import quoted
@@ -52,15 +53,31 @@ def read(bundle: Bundle, wish: Wish) -> Iterator[Item]:
     """One item a row. Raises InputError for columns that do not fit together."""
     if wish.parts:
         raise InputError("A table of one's own has no parts to choose from.", "Leave out --split, or split the table.")
-    name = bundle.one(r"\.(csv|tsv|jsonl?)(\.gz)?$", "table")
-    rows = csv_rows(bundle, name) if name.removesuffix(".gz").endswith((".csv", ".tsv")) else json_rows(bundle, name)
+    name = bundle.one(r"(?i)\.(csv|tsv|jsonl?)(\.gz)?$", "table")
     columns = dict(wish.columns)
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(_rows(bundle, name), 1):
         if not columns:
             columns = {field: field for field in FIELDS if field in row.values}
         if number == 1:
             _check(row, columns)
         yield _item(_Cells(row, columns), number)
+
+
+def is_table(source: str) -> bool:
+    """Whether a source is one file whose columns are called as a task's prompt and what grades it. Raises nothing."""
+    try:
+        if not Path(source).expanduser().is_file():
+            return False
+        bundle = open_bundle(source)
+        (name,) = bundle.names()
+        first = next(_rows(bundle, name))
+    except (InputError, OSError, StopIteration, ValueError):
+        return False
+    return "prompt" in first.values and any(field in first.values for field in _GRADED)
+
+
+def _rows(bundle: Bundle, name: str) -> Iterator[Row]:
+    return csv_rows(bundle, name) if is_csv(name) else json_rows(bundle, name)
 
 
 def _check(row: Row, columns: Mapping[str, str]) -> None:

@@ -69,6 +69,9 @@ select model_name, suite from jobs where run_id = $1 order by position;
 -- name: runs_unfinished
 select count(*) as n from runs where state in ('queued', 'running', 'paused');
 
+-- name: runs_unfinished_ids
+select id from runs where state in ('queued', 'running', 'paused') order by created_at, id;
+
 -- name: run_jobs
 select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpoint_id, j.endpoint_name as endpoint,
        j.device, j.suite, j.sampling, j.state, j.reason, r.priority, j.planned, j.done, j.errors, j.passed, j.load_s,
