@@ -23,10 +23,9 @@ async def interrupted(all_: Stores, job_id: str, times: int, *, grading: bool) -
 
 
 @pytest.mark.parametrize(
-    ("grading", "failure", "when"),
-    [(False, "provider_error", "the model was answering"), (True, "validator_error", "the answer was being graded")],
+    ("grading", "when"), [(False, "the model was answering"), (True, "the answer was being graded")]
 )
-async def test_it_ends_in_an_error_that_says_so(tmp_path: Path, grading: bool, failure: str, when: str) -> None:
+async def test_it_ends_in_an_error_that_says_so(tmp_path: Path, grading: bool, when: str) -> None:
     async with stores(tmp_path / "bench.sqlite3") as all_:
         run_id = await make_run(all_.runs)
         [job, *_] = await all_.database.all("run_jobs", run_id)
@@ -38,7 +37,7 @@ async def test_it_ends_in_an_error_that_says_so(tmp_path: Path, grading: bool, f
         [record], _ = await AttemptStore(all_.database).page(run_id, AttemptFilter(only_failed=True), 10, 0)
         assert_totals_are_right(tmp_path / "bench.sqlite3")
     assert still.id == record.id != following.id
-    assert (record.state, record.facts["failure"]) == ("error", failure)
+    assert (record.state, record.facts["failure"]) == ("error", "validator_error")
     assert f"{MOST_INTERRUPTIONS} times while {when}" in record.facts["message"]
 
 
@@ -58,3 +57,20 @@ async def test_asked_again_by_a_person_it_has_as_many_chances_as_before(tmp_path
         assert_totals_are_right(tmp_path / "bench.sqlite3")
         [view] = [row for row in await all_.database.all("run_jobs", run_id) if row["id"] == job["id"]]
     assert (view["errors"], view["passed"]) == (0, view["planned"])
+
+
+async def test_what_was_only_beside_it_is_done(tmp_path: Path) -> None:
+    path = tmp_path / "bench.sqlite3"
+    async with stores(path) as all_:
+        run_id = await make_run(all_.runs)
+        [job, *_] = await all_.database.all("run_jobs", run_id)
+        for _ in range(MOST_INTERRUPTIONS):
+            [slow, killer] = await all_.work.next_attempts(job["id"], 2)
+            assert await all_.work.claim(slow, "asking")
+            assert await all_.work.claim(killer, "asking")
+            await all_.work.grading(killer, Usage(7, 7))
+            await all_.work.recover()
+        [first, *others] = await all_.work.next_attempts(job["id"], 9)
+        [record], _ = await AttemptStore(all_.database).page(run_id, AttemptFilter(only_failed=True), 10, 0)
+    assert (first.id, record.id) == (slow.id, killer.id)
+    assert killer.id not in {other.id for other in others}

@@ -25,7 +25,7 @@ from llmbench_validators import (
 from llmbench_validators.coding_spec import CodingSpec, Test
 from llmbench_validators.types import Completion, Stage, Verdict
 
-VERSION = "3"
+VERSION = "4"
 NAME = "coding"
 
 _LOAD_STAGES = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import json
+import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -114,7 +115,7 @@ def parse(block: Mapping[str, Any]) -> CodingSpec:
 
 def _function(block: Mapping[str, Any]) -> str:
     name = block.get("function_name")
-    if not isinstance(name, str) or not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ValidationSpecError(f"function_name: must be the name of the function to call, not {name!r}")
     return name
 

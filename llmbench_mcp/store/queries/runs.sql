@@ -186,8 +186,10 @@ select outage_since from jobs where id = $1;
 update jobs set state = 'pending', interrupted = interrupted + 1, step = null where state in ('loading', 'running');
 
 -- name: attempts_worn_out
-select id, job_id, state, counted, prompt_tokens, completion_tokens from attempts
-where state in ('generating', 'grading') and (interrupted + 1) % $1 = 0;
+select id, job_id, state, interrupted, counted, prompt_tokens, completion_tokens from attempts
+where state in ('generating', 'grading') and interrupted + 1 >= $1
+order by case state when 'grading' then 0 else 1 end, started_at desc
+limit 1;
 
 -- name: attempt_give_up
 update attempts

@@ -16,7 +16,7 @@ def test_a_right_answer_passes_with_full_score_and_says_how_it_was_found() -> No
 
     assert (verdict.passed, verdict.failure) == (True, None)
     assert 0.95 <= verdict.score <= 1
-    assert (verdict.validator, verdict.version, verdict.confidence) == ("coding", "3", "high")
+    assert (verdict.validator, verdict.version, verdict.confidence) == ("coding", "4", "high")
     assert verdict.stages == {"base": Stage(3, 3)}
     assert verdict.graded_text == "def f(x):\n    return x * x\n"
     assert (verdict.extractor, verdict.isolation) == ("fence", "full")
@@ -115,6 +115,7 @@ def test_failures_that_are_not_about_logic_have_their_own_words(text: str, reaso
         ({"function_name": "f", "base_test": []}, "base_test"),
         ({"function_name": "f", "base_tests": []}, "base_tests"),
         ({"base_tests": [{"args": [1], "expected": 1}]}, "function_name"),
+        ({"function_name": "class", "base_tests": [{"args": [1], "expected": 1}]}, "function_name"),
         ({"function_name": "f", "base_tests": [{"args": [1]}]}, r"base_tests\[0\]"),
         ({"function_name": "f", "base_tests": [{"args": [1], "expected": 1, "arg": 2}]}, "'arg'"),
         ({"function_name": "f", "base_tests": [{"input": 1, "args": [1], "expected": 1}]}, "input"),
