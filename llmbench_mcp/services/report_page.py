@@ -71,7 +71,7 @@ def _short(value: str, redact: Redact) -> str:
 
 
 def _ranking(entries: Sequence[Entry]) -> Markup:
-    heads = ("Rank", "Model", "Endpoint", "Parameters", "Score", "Passed", "95 % interval", "Coverage", "Remarks")
+    heads = ("Rank", "Model", "Endpoint", "Parameters", "Score", "Passed", "Passed, 95 %", "Coverage", "Remarks")
     return table(heads, [_ranked(entry) for entry in entries])
 
 
@@ -200,7 +200,7 @@ def _meaning(word: str) -> str:
 
 
 def _timings(found: ModelPart, redact: Redact) -> Markup:
-    heads = ("Suite", "Tokens/s", "First token", "Whole answer", "Loading", "Energy", "Remarks")
+    heads = ("Suite", "Tok/s p50", "First token p50", "Whole answer p50", "Loading", "Energy", "Remarks")
     return table(heads, [_timing(portion, redact) for portion in found.portions])
 
 
