@@ -140,7 +140,7 @@ def _meters(parts: Sequence[Part]) -> Markup:
     rows = [
         (
             one_line(part.name.replace("_", " ")),
-            join([_meter(part), f" {part.mean:.3g} of {part.most:g}"]),
+            join([_meter(part), f" {_mean(part)}"]),
             f"{part.validator}, {part.attempts} attempts",
         )
         for part in parts
@@ -148,8 +148,14 @@ def _meters(parts: Sequence[Part]) -> Markup:
     return table(("Part", "Mean", "Of"), rows)
 
 
+def _mean(part: Part) -> str:
+    return f"{part.mean:.2f} (0 is best)" if part.best_is_zero else f"{part.mean:.3g} of {part.most:g}"
+
+
 def _meter(part: Part) -> Markup:
-    return el("meter", min=0, max=part.most, value=round(min(max(part.mean, 0), part.most), 3))
+    # With these a browser paints a low value as good.
+    good_low = {"low": part.most / 3, "high": part.most * 2 / 3, "optimum": 0} if part.best_is_zero else {}
+    return el("meter", min=0, max=part.most, value=round(min(max(part.mean, 0), part.most), 3), **good_low)
 
 
 def _right(found: ModelPart) -> Markup:
