@@ -52,6 +52,8 @@ START_S = 60.0
 LOAD_S = 600.0
 SETTLE_S = 5.0
 """For so long after a load request the router may still show the state before it."""
+_UNKNOWN_BUILDS = ("", "unknown", "b0-unknown")
+"""What a server says that was built without its sources' history."""
 _DESCRIBED = 16
 """Most loaded models of a router asked for their properties."""
 _NO_PROPS = (ProtocolError, IncompatibleError, AuthError, ModelNotAvailable, ServerFault)
@@ -193,7 +195,9 @@ class LlamaCppBackend(OpenAIExtras):
 
     def _version(self, props: Mapping[str, Any]) -> str | None:
         build = props.get("build_info")
-        return self._client.clean(build, 80) if isinstance(build, str) and build else None
+        if not isinstance(build, str) or build in _UNKNOWN_BUILDS:
+            return None
+        return self._client.clean(build, 80)
 
     async def _entry(self, served_name: str) -> Mapping[str, Any]:
         entries = await fetch_models(self._client)

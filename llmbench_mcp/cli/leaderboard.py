@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from llmbench_mcp.cli.session import Session, session
+from llmbench_mcp.domain.text import one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -66,10 +67,20 @@ def render(board: Leaderboard) -> Iterable[RenderableType]:
 
     suite = board.suite.suite
     if not board.entries:
-        yield tables.sentence(f"Suite {suite.name} has no results yet.")
+        yield tables.sentence(_nothing(board))
         return
-    yield tables.leaderboard(board.entries, f"{suite.title} ({suite.name}), by {board.rank_by.replace('_', ' ')}")
+    name = suite.name if suite.title == suite.name else f"{suite.title} ({suite.name})"
+    yield tables.leaderboard(board.entries, f"{name}, by {board.rank_by.replace('_', ' ')}")
     if any(entry.rank_low != entry.rank_high for entry in board.entries):
         yield tables.sentence(
             "A range of ranks: those models cannot be told apart. See: llmbench-mcp compare A B --suite SUITE"
         )
+    if board.remark:
+        yield tables.sentence(f"Note: {board.remark}.")
+
+
+def _nothing(board: Leaderboard) -> str:
+    name = one_line(board.suite.suite.name, 80)
+    if board.remark:
+        return f"Suite {name} is no longer here, and nothing of it has ended."
+    return f"Suite {name} has no results yet. Start a run: llmbench-mcp run start --suite {name} --model MODEL"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _PIPE_WIDTH = 120
 _TEXT_LIMIT = 40_000
+_WRAPPED = 76
+"""Characters in a line of a panel on a terminal of 80 columns."""
 
 
 def console(stream: TextIO) -> Console:
@@ -42,8 +44,21 @@ def note(text: str) -> None:
     sys.stderr.write(visible(text) + "\n")
 
 
-def long_text(text: str) -> str:
-    """Text of a model for showing whole: made harmless, cut at a limit that is said."""
-    if len(text) <= _TEXT_LIMIT:
+def long_text(text: str, lines: int | None = None) -> str:
+    """Text of a model for showing whole: made harmless, cut at a limit that is said, or after about so many lines."""
+    most = _TEXT_LIMIT if lines is None else min(_TEXT_LIMIT, _length_of(text, lines))
+    if len(text) <= most:
         return visible(text)
-    return visible(text[:_TEXT_LIMIT]) + f"\n[cut: {_TEXT_LIMIT} of {len(text)} characters shown; --json has all]"
+    return visible(text[:most]) + f"\n[cut: {most} of {len(text)} characters shown; --json has all]"
+
+
+def _length_of(text: str, lines: int) -> int:
+    """How many characters stand in the first lines of a terminal, long ones wrapped."""
+    length = 0
+    for line in text.splitlines(keepends=True):
+        rows = max(1, -(-len(line) // _WRAPPED))
+        if rows >= lines:
+            return length + min(len(line), lines * _WRAPPED)
+        lines -= rows
+        length += len(line)
+    return length

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from llmbench_mcp.domain.attempt import AttemptRecord
     from llmbench_mcp.services.speeds import SpeedRow
 
+_LINES_OF_LOOP = 40
+"""Of an answer that goes round in circles, shown to people."""
 _FACTS = (Column("Fact"), Column("Value", wraps=True))
 
 
@@ -74,9 +76,10 @@ def _render(record: AttemptRecord) -> Iterable[RenderableType]:
         yield tables.sentence(f"- {finding}")
     facts = {name: value for name, value in record.facts.items() if name not in ("findings", "message")}
     yield tables.table(_FACTS, [(name, _fact(name, value)) for name, value in facts.items()])
+    lines = _LINES_OF_LOOP if record.facts.get("failure") == "loop" else None
     for title, text in (("Reasoning", record.reasoning_text), ("Answer", record.completion_text)):
         if text:
-            yield Panel(Text(output.long_text(text)), title=f"{title} of the model, {len(text)} characters")
+            yield Panel(Text(output.long_text(text, lines)), title=f"{title} of the model, {len(text)} characters")
 
 
 def _fact(name: str, value: Any) -> str:

@@ -134,13 +134,14 @@ def attempt(record: AttemptRecord, with_text: bool = False) -> dict[str, Any]:
 
 
 def leaderboard(board: Leaderboard) -> dict[str, Any]:
-    """A ranked suite."""
-    return {
+    """A ranked suite; ``remark`` only where there is one."""
+    shape = {
         "suite": board.suite.suite.name,
         "suite_version": board.suite.suite.version,
         "rank_by": board.rank_by,
         "entries": [entry(row) for row in board.entries],
     }
+    return shape | ({"remark": board.remark} if board.remark else {})
 
 
 def entry(ranked: Entry) -> dict[str, Any]:

@@ -92,7 +92,11 @@ def remove(context: typer.Context, name: Annotated[str, typer.Argument(help="An 
     here = session(context)
     gone = Imports(here.settings()).remove(name)
     document = {"removed": gone.suite.name, "tasks": len(gone.suite.items)}
-    here.show(document, lambda: [sentence(f"Removed suite {gone.suite.name}. Results of it stay.")])
+    here.show(document, lambda: [sentence(_gone_told(gone.suite.name))])
+
+
+def _gone_told(name: str) -> str:
+    return f"Removed suite {name}. Results of it stay: llmbench-mcp leaderboard {name}, run results, results export."
 
 
 def _mapping(text: str | None, context: typer.Context) -> dict[str, str]:

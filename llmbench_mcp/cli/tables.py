@@ -285,9 +285,9 @@ def leaderboard(entries: Sequence[Entry], title: str) -> Grid:
         Column("Parameters", wraps=True),
         Column("Score", right=True),
         Column("Passed", right=True, drop=3),
-        Column("95 % interval", drop=4),
-        Column("Tokens/s", right=True, drop=2),
-        Column("TTFT", right=True, drop=1),
+        Column("Passed, 95 %", drop=4),
+        Column("Tok/s p50", right=True, drop=2),
+        Column("TTFT p50", right=True, drop=1),
         Column("Remarks", note=True),
     )
     return slim(title, columns, [_entry_row(ranked) for ranked in entries], ["Endpoint", "Parameters", "Remarks"])
@@ -297,7 +297,7 @@ def _entry_row(ranked: Entry) -> tuple[str, ...]:
     graded = f"{ranked.tasks_graded} of {ranked.tasks_in_suite} tasks" if ranked.coverage < 1 else ""
     errors = figures.count(ranked.errors, "error") if ranked.errors else ""
     without = f"{figures.count(ranked.left_out, 'attempt')} left out" if ranked.left_out else ""
-    remarks = "; ".join(word for word in (ranked.note or graded, errors, without, _repeats(ranked)) if word)
+    words = (ranked.note or graded, errors, without, _repeats(ranked), ranked.speed_note)
     return (
         figures.rank(ranked.rank_low, ranked.rank_high),
         ranked.row.model,
@@ -308,7 +308,7 @@ def _entry_row(ranked: Entry) -> tuple[str, ...]:
         figures.interval(ranked.interval),
         figures.number(ranked.decode_tps),
         figures.duration(ranked.ttft_p50_s),
-        remarks,
+        "; ".join(word for word in words if word),
     )
 
 

@@ -68,6 +68,7 @@ class Row:
     """What one leaderboard row is made of: a comparable group of results.
 
     ``energy_j`` is what the attempts took whose energy is known, ``joules_per_token`` that by their output tokens.
+    ``speed_bound``: of so many of the ``runs`` speeds may be this program's own, not the server's.
     """
 
     key: str
@@ -80,6 +81,7 @@ class Row:
     tasks: tuple[TaskResult, ...]
     energy_j: float | None = None
     joules_per_token: float | None = None
+    speed_bound: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,15 @@ class Entry:
     def ranked(self) -> bool:
         """Whether it has a rank."""
         return self.rank_low is not None
+
+    @property
+    def speed_note(self) -> str | None:
+        """A warning beside the speeds where this program was too busy to time the server well."""
+        bound, runs = self.row.speed_bound, self.row.runs
+        if not bound or (self.decode_tps is None and self.ttft_p50_s is None):
+            return None
+        which = "speeds" if bound == runs else f"speeds of {bound} of {runs} runs"
+        return f"{which} may be this program's own, not the server's"
 
 
 def rank(

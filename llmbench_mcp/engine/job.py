@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import statistics
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -38,7 +37,7 @@ from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.engine.attempt import Asked, Asker, Limits, chat_request, grade
 from llmbench_mcp.engine.energy import EnergyMeter
 from llmbench_mcp.engine.feed import Feed
-from llmbench_mcp.engine.loop_lag import LoopLag, client_bound
+from llmbench_mcp.engine.loop_lag import LoopLag, Timed, client_bound
 from llmbench_mcp.engine.pace import Pace
 from llmbench_mcp.engine.pulse import Pulse
 from llmbench_mcp.engine.quiet import wait_until_quiet
@@ -103,7 +102,7 @@ class JobWorker:
         self._no_room: StorageError | None = None
         self._errors_in_a_row = 0
         self._retried = False
-        self._gaps: list[float] = []
+        self._timed = Timed()
         self._answered_as: str | None = None
         self.draining = False
         self.loading = False
@@ -188,8 +187,8 @@ class JobWorker:
         async with self._tools.meter.window(job.device, "job") as total, LoopLag().watching() as lag:
             await self._all_attempts()
         await work.energy_closes(job, total.energy)
-        gap = statistics.median(self._gaps) if self._gaps else None
-        await work.job_client_bound(job, client_bound(lag.load(), gap))
+        bound = client_bound(lag.load(), self._timed.typical())
+        await work.job_client_bound(job, bound.why if bound else None, speeds=bound is not None and bound.speeds)
 
     async def _all_attempts(self) -> None:
         work, job = self._tools.work, self._job
@@ -259,8 +258,8 @@ class JobWorker:
                 attempt, task, chat_request(task, self._job, attempt.id, attempt.repeat)
             )
         timing = asked.completion.timing if asked.completion else None
-        if timing and timing.itl_s:
-            self._gaps.append(statistics.median(timing.itl_s))
+        if timing:
+            self._timed.add(timing)
         return asked
 
     async def _next(self, feed: Feed) -> tuple[PlannedAttempt, Task] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import math
+import statistics
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 
 import anyio
 from anyio.lowlevel import checkpoint
+
+from llmbench_mcp.domain.chat import Timing
 
 INTERVAL_S = 0.02
 TIMER_GRAIN_S = 0.001
@@ -41,16 +44,63 @@ class ClientLoad:
     cpu_share: float | None = None
 
 
-def client_bound(load: ClientLoad, itl_s: float | None) -> str | None:
-    """Why timings made under this load are the client's, in words; None when they are the server's.
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """Medians over the answers timed: gap between deltas, time to first token, first to last delta."""
 
-    ``itl_s`` is the typical (median) gap between deltas of the answers timed, None when there is none.
+    gap_s: float | None = None
+    ttft_s: float | None = None
+    span_s: float | None = None
+
+
+class Timed:
+    """Gathers what is typical of the answers of a job."""
+
+    def __init__(self) -> None:
+        self._gaps: list[float] = []
+        self._ttfts: list[float] = []
+        self._spans: list[float] = []
+
+    def add(self, timing: Timing) -> None:
+        """Count one answer."""
+        if timing.itl_s:
+            self._gaps.append(statistics.median(timing.itl_s))
+            self._spans.append(math.fsum(timing.itl_s))
+        if timing.ttft_s is not None:
+            self._ttfts.append(timing.ttft_s)
+
+    def typical(self) -> Typical:
+        """The medians of what was counted."""
+        return Typical(*(statistics.median(all_) if all_ else None for all_ in (self._gaps, self._ttfts, self._spans)))
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Why timings are the client's, in words; ``speeds``: tokens per second and time to first token, too."""
+
+    why: str
+    speeds: bool
+
+
+def client_bound(load: ClientLoad, typical: Typical) -> Bound | None:
+    """What of the timings made under this load is the client's; None when they are the server's.
+
+    A stamp that is late shifts the end of one gap, so it spoils that gap. Tokens per second are taken between the
+    first stamp and the last alone, and delays do not add up: there it counts only against the whole answer.
     """
     if load.cpu_share is not None and load.cpu_share > CPU_SHARE:
-        return f"the client used {load.cpu_share:.0%} of a core (limit {CPU_SHARE:.0%})"
-    if itl_s and load.lag_p99_s is not None and load.lag_p99_s > LAG_SHARE * itl_s:
-        lag, gap = load.lag_p99_s * 1000, itl_s * 1000
-        return f"the client's own delay reached {lag:.2f} ms, over {LAG_SHARE:.0%} of the {gap:.2f} ms between deltas"
+        return Bound(f"the client used {load.cpu_share:.0%} of a core (limit {CPU_SHARE:.0%})", speeds=True)
+    if load.lag_p99_s is None:
+        return None
+    lag = f"the client's own delay reached {load.lag_p99_s * 1000:.2f} ms, over {LAG_SHARE:.0%} of the"
+    for seconds, what in ((typical.ttft_s, "to the first token"), (typical.span_s, "of an answer")):
+        if seconds and load.lag_p99_s > LAG_SHARE * seconds:
+            return Bound(f"{lag} {seconds * 1000:.2f} ms {what}", speeds=True)
+    if typical.gap_s and load.lag_p99_s > LAG_SHARE * typical.gap_s:
+        why = (
+            f"single gaps only, not tokens/s or time to first token: {lag} {typical.gap_s * 1000:.2f} ms between deltas"
+        )
+        return Bound(why, speeds=False)
     return None
 
 

@@ -11,6 +11,7 @@ from llmbench_mcp.domain.errors import ConflictError, InputError
 from llmbench_mcp.domain.leaderboard import Row
 from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.services.models import Models
+from llmbench_mcp.services.ranked import ranked_suite
 from llmbench_mcp.services.runs import Runs
 from llmbench_mcp.services.suites import Suites
 from llmbench_mcp.store.leaderboard import LeaderboardStore
@@ -53,11 +54,11 @@ class Comparisons:
         one, other = _chosen(*sides)
         found = compare(one, other, max(sides[0].tasks, sides[1].tasks))
         notes = [note for side_, row in zip(sides, (one, other), strict=True) for note in _notes(side_, row)]
-        return replace(found, remarks=(*found.remarks, *notes))
+        return replace(found, remarks=(*found.remarks, *dict.fromkeys(notes)))
 
     async def _model(self, key: str, suite: str) -> _Side:
-        view = await self._suites.get(suite)
-        rows = await self._store.rows(view.suite.name, view.weights, view.hashes)
+        view, gone = await ranked_suite(self._suites, self._store, suite)
+        rows = await self._store.rows(view.suite.name, view.weights, gone.hashes if gone else view.hashes)
         found = [row for row in rows if key in (row.model, f"{row.model}@{row.endpoint}")]
         if not found:
             name = (await self._models.resolve(key)).name
@@ -67,7 +68,7 @@ class Comparisons:
                 f"{one_line(key, 80)} has no results on the present tasks of suite {suite}.",
                 "Call run_start (run start) with this model and suite.",
             )
-        return _Side(key, _newest_last(found), len(view.tasks))
+        return _Side(key, _newest_last(found), len(view.tasks), gone.remark if gone else None)
 
     async def _run(self, key: str, suite: str) -> _Side:
         run_id, _, model = key.partition(":")

@@ -52,7 +52,7 @@ async def manifest_of(
         "exported_at": now,
         "selection": wanted.told(),
         "columns": {column.name: f"{column.kind}: {column.told}" if column.told else column.kind for column in columns},
-        "runs": [await _run(store, run_id, names) for run_id in dict.fromkeys(job.run_id for job in jobs)],
+        "runs": [await _run(store, job, names) for job in {job.run_id: job for job in jobs}.values()],
         "jobs": [_job(job) for job in jobs],
         "tasks": {suite: [_task(found[key]) for key in sorted(found)] for suite, found in asked.items()},
         "statistics": STATISTICS,
@@ -61,16 +61,22 @@ async def manifest_of(
     return clean
 
 
-async def _run(store: ExportStore, run_id: str, names: Mapping[str, str]) -> dict[str, Any]:
-    """``names`` of models and endpoints by id: ids mean nothing on another machine."""
-    row = await store.run(run_id)
+async def _run(store: ExportStore, job: SelectedJob, names: Mapping[str, str]) -> dict[str, Any]:
+    """The run of a job. ``names`` of models and endpoints by id, as they were: ids mean nothing on another machine.
+
+    The command to repeat it has the endpoint's present name, by which alone it can be found here.
+    """
+    row = await store.run(job.run_id)
     if row is None:  # removed meanwhile
-        return {"id": run_id}
+        return {"id": job.run_id}
     request = dict(row["request"])
     request["models"] = [names.get(model, model) for model in request["models"]]
-    if request.get("endpoint"):
+    again = request
+    if request.get("endpoint"):  # then all jobs of the run are there
         request["endpoint"] = names.get(request["endpoint"], request["endpoint"])
-    return {**row, "request": request, "repeat_with": repeat_with(request)}
+        present = await store.endpoint_name(job.endpoint_id)
+        again = {**request, "endpoint": present or request["endpoint"]}
+    return {**row, "request": request, "repeat_with": repeat_with(again)}
 
 
 def _job(job: SelectedJob) -> dict[str, Any]:

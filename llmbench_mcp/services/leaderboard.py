@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from llmbench_mcp.domain.leaderboard import Entry, RankBy, Row, rank
+from llmbench_mcp.services.ranked import Remembered, ranked_suite
 from llmbench_mcp.services.suites import Suites, SuiteView
 from llmbench_mcp.store.leaderboard import LeaderboardStore
 
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """A ranked suite, best first; rows without a rank come last with the reason."""
+    """A ranked suite, best first; rows without a rank come last with the reason.
+
+    ``remark``: of a suite that is gone, how it is ranked all the same; its view then has the tasks' ids alone.
+    """
 
     suite: SuiteView
     rank_by: RankBy
     entries: tuple[Entry, ...]
+    remark: str | None = None
 
 
 _KEPT = 16
@@ -26,8 +32,9 @@ class _Kept:
     """A suite's rankings as they were last made: many agents ask for the same."""
 
     view: SuiteView
-    weights: dict[str, float]
-    hashes: dict[str, str]
+    weights: Mapping[str, float]
+    hashes: Mapping[str, str]
+    remembered: Remembered | None = None
     rows: list[Row] | None = None
     rankings: dict[tuple[RankBy, bool], list[Entry]] = field(default_factory=dict)
 
@@ -58,21 +65,21 @@ class Leaderboards:
         could do; tasks that have no others count as not graded.
 
         Raises:
-            NotFoundError: no such suite.
+            NotFoundError: no such suite, and no results of one that is gone.
         """
-        view = await self._suites.get(suite)
-        kept = self._kept_for(view)
+        view, remembered = await ranked_suite(self._suites, self._store, suite)
+        kept = self._kept_for(view, remembered)
         rows = await self._store.rows(view.suite.name, kept.weights, kept.hashes)
         entries = kept.ranking(rows, rank_by, exclude_non_logic)
         if model:
             entries = [entry for entry in entries if model.casefold() in entry.row.model.casefold()]
-        return Leaderboard(view, rank_by, tuple(entries))
+        return Leaderboard(view, rank_by, tuple(entries), remembered.remark if remembered else None)
 
-    def _kept_for(self, view: SuiteView) -> _Kept:
+    def _kept_for(self, view: SuiteView, remembered: Remembered | None) -> _Kept:
         name = view.suite.name
         kept = self._kept.pop(name, None)
-        if kept is None or kept.view != view:
-            kept = _Kept(view, view.weights, view.hashes)
+        if kept is None or (kept.view, kept.remembered) != (view, remembered):
+            kept = _Kept(view, view.weights, remembered.hashes if remembered else view.hashes, remembered)
         self._kept[name] = kept
         while len(self._kept) > _KEPT:
             self._kept.pop(next(iter(self._kept)))

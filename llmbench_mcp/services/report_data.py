@@ -27,6 +27,11 @@ class Part:
     most: float
     attempts: int
 
+    @property
+    def best_is_zero(self) -> bool:
+        """Whether it measures what an answer should not have."""
+        return (self.validator, self.name) == ("coding", "hardcoding")
+
 
 @dataclass(frozen=True, slots=True)
 class Area:

@@ -71,7 +71,7 @@ def _short(value: str, redact: Redact) -> str:
 
 
 def _ranking(entries: Sequence[Entry]) -> Markup:
-    heads = ("Rank", "Model", "Endpoint", "Parameters", "Score", "Passed", "95 % interval", "Coverage", "Remarks")
+    heads = ("Rank", "Model", "Endpoint", "Parameters", "Score", "Passed", "Passed, 95 %", "Coverage", "Remarks")
     return table(heads, [_ranked(entry) for entry in entries])
 
 
@@ -140,7 +140,7 @@ def _meters(parts: Sequence[Part]) -> Markup:
     rows = [
         (
             one_line(part.name.replace("_", " ")),
-            join([_meter(part), f" {part.mean:.3g} of {part.most:g}"]),
+            join([_meter(part), f" {_mean(part)}"]),
             f"{part.validator}, {part.attempts} attempts",
         )
         for part in parts
@@ -148,8 +148,14 @@ def _meters(parts: Sequence[Part]) -> Markup:
     return table(("Part", "Mean", "Of"), rows)
 
 
+def _mean(part: Part) -> str:
+    return f"{part.mean:.2f} (0 is best)" if part.best_is_zero else f"{part.mean:.3g} of {part.most:g}"
+
+
 def _meter(part: Part) -> Markup:
-    return el("meter", min=0, max=part.most, value=round(min(max(part.mean, 0), part.most), 3))
+    # With these a browser paints a low value as good.
+    good_low = {"low": part.most / 3, "high": part.most * 2 / 3, "optimum": 0} if part.best_is_zero else {}
+    return el("meter", min=0, max=part.most, value=round(min(max(part.mean, 0), part.most), 3), **good_low)
 
 
 def _right(found: ModelPart) -> Markup:
@@ -200,7 +206,7 @@ def _meaning(word: str) -> str:
 
 
 def _timings(found: ModelPart, redact: Redact) -> Markup:
-    heads = ("Suite", "Tokens/s", "First token", "Whole answer", "Loading", "Energy", "Remarks")
+    heads = ("Suite", "Tok/s p50", "First token p50", "Whole answer p50", "Loading", "Energy", "Remarks")
     return table(heads, [_timing(portion, redact) for portion in found.portions])
 
 

@@ -86,6 +86,11 @@ class ExportStore:
         row = await self._database.one("selected_run", run_id)
         return row and {**row, "request": json.loads(row["request"])}
 
+    async def endpoint_name(self, endpoint_id: str) -> str | None:
+        """What an endpoint is called now; None for one that was removed."""
+        row = await self._database.one("endpoint_name_now", endpoint_id)
+        return str(row["name"]) if row else None
+
     async def extent(self, jobs: Sequence[SelectedJob]) -> int:
         """How many attempts these jobs have now."""
         found = await self._database.look(*(("selected_extent", job.id) for job in jobs)) if jobs else []

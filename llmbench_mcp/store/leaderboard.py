@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
@@ -19,6 +20,14 @@ _KEPT_ROWS = 10_000
 
 _Key = tuple[str, str, str]
 """(identity, sampling, endpoint)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastAsked:
+    """Of each task the content hash last asked, and the suite's version then."""
+
+    hashes: dict[str, str]
+    version: int
 
 
 class LeaderboardStore:
@@ -61,12 +70,14 @@ class LeaderboardStore:
         self, suite: str, found: list[list[SqlRow]], weights: Mapping[str, float], hashes: Mapping[str, str]
     ) -> list[Row]:
         groups = _grouped([row for row in found[0] if hashes.get(row["task_id"]) == row["task_hash"]])
-        runs = {_key(row): row["runs"] for row in found[1]}
+        runs = {_key(row): row for row in found[1]}
         measured = {_key(row): row for row in found[2]}
         labels = await self._labels(groups)
         result = []
         for key, rows in groups.items():
-            row = _row(suite, key, labels[key], (runs.get(key, 0), _tasks(rows, weights)))
+            counted = runs.get(key, {"runs": 0, "speed_bound": 0})
+            row = _row(suite, key, labels[key], (counted["runs"], _tasks(rows, weights)))
+            row = replace(row, speed_bound=counted["speed_bound"])
             result.append(_measured(row, measured[key]) if key in measured else row)
         return result
 
@@ -83,6 +94,14 @@ class LeaderboardStore:
         labels = await self._labels(groups)
         rows = [_row(suite, key, labels[key], (1, _tasks(rows, {}))) for key, rows in groups.items()]
         return [_repeated(row, extent["repeats"]) for row in rows], extent["tasks"]
+
+    async def last_asked(self, suite: str) -> LastAsked | None:
+        """The tasks of a suite as results know them; None for one that no job was ever made for."""
+        tasks, newest = await self._database.look(("suite_last_asked", suite), ("suite_newest_manifest", suite))
+        if not newest:
+            return None
+        manifest: dict[str, Any] = json.loads(newest[0]["manifest"] or "{}")
+        return LastAsked({row["task_id"]: row["task_hash"] for row in tasks}, manifest.get("suite_version", 1))
 
     async def suites(self) -> list[str]:
         """Suites that have results."""

@@ -138,10 +138,10 @@ class WorkStore:
         if await transaction.run("run_finished", run_id, state, "; ".join(dict.fromkeys(reasons)) or None, now):
             await add_event(transaction, now, run_id, state, {})
 
-    async def job_client_bound(self, job: Job, why: str | None) -> None:
-        """Whether this program was too busy to time the job's answers; once said, it stays said."""
+    async def job_client_bound(self, job: Job, why: str | None, *, speeds: bool = False) -> None:
+        """Whether this program was too busy to time the job's answers, their ``speeds`` too; once said, it stays."""
         async with self._database.transaction(self._fence) as transaction:
-            await transaction.run("job_client_bound", job.id, why)
+            await transaction.run("job_client_bound", job.id, why, int(speeds))
 
     async def is_limited(self, run_id: str) -> bool:
         """Whether the run may use only so many tokens, seconds or attempts."""

@@ -16,7 +16,7 @@ from llmbench_mcp.domain.errors import (
 from llmbench_mcp.testing.clocks import ManualClock
 from llmbench_mcp.testing.fake_llama import FakeLlama, FakeRouter
 from llmbench_mcp.testing.fake_server import FakeServer
-from llmbench_mcp.testing.replies import error_reply
+from llmbench_mcp.testing.replies import Reply, error_reply
 from tests.backends.support import ask, llama_at
 
 
@@ -54,6 +54,13 @@ async def test_props_may_be_switched_off() -> None:
         server.routes["GET /props"] = lambda request: error_reply(501, "This server does not support props")
         assert (await backend.inspect()).version is None
         assert (await backend.list_models())[0].quantisation == "Q4_K_M"
+
+
+@pytest.mark.parametrize("build", ["b0-unknown", "unknown", "", None, 7])
+async def test_a_server_built_without_its_history_has_no_version(build: object) -> None:
+    async with FakeLlama() as server, llama_at(server.url) as backend:
+        server.routes["GET /props"] = lambda request: Reply(body={"build_info": build})
+        assert (await backend.inspect()).version is None
 
 
 async def test_a_server_still_loading_is_waited_for() -> None:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from llmbench_mcp.testing.fake_server import FakeServer
 from tests.cli.conftest import Cli
+from tests.cli.support import program
 from tests.unit.imports.support import APPLES, DOUBLE, lines
 
 
@@ -150,10 +152,30 @@ def test_answers_and_tests_of_imported_tasks_are_never_shown(cli: Cli, tmp_path:
 def test_a_suite_can_be_removed(cli: Cli, tmp_path: Path) -> None:
     cli("suite", "import", "gsm8k", str(lines(tmp_path / "test.jsonl", APPLES)))
 
-    assert cli("suite", "remove", "gsm8k").out.startswith("Removed suite gsm8k.")
+    assert cli("suite", "remove", "gsm8k").out.startswith("Removed suite gsm8k. Results of it stay: llmbench-mcp lead")
     gone = cli("suite", "remove", "gsm8k")
     assert (gone.code, "There is no imported suite 'gsm8k'" in gone.err) == (1, True)
     assert "gsm8k" not in cli("suite", "list").out
+
+
+def test_results_of_a_removed_suite_are_still_ranked(cli: Cli, table: Path, data_dir: Path, server: FakeServer) -> None:
+    cli("suite", "import", "capitals", str(table), "--map", "prompt=question,expected=answer")
+    cli("endpoint", "add", server.url, "--name", "mine")
+    cli("discover")
+    cli("assign", "alpha")
+    nothing = cli("leaderboard", "capitals").out
+    assert "Start a run: llmbench-mcp run start --suite capitals --model MODEL" in nothing
+    done = program(data_dir, "run", "start", "--model", "alpha", "--suite", "capitals", "--wait")
+    assert done.code == 0, done.err
+    cli("suite", "remove", "capitals")
+
+    said, board = cli("leaderboard", "capitals"), cli("leaderboard", "--json").json
+
+    assert "50 %" in said.out
+    assert "Note: the suite is no longer here; tasks are taken as last asked, all of weight 1." in said.out
+    assert (board["suite"], board["entries"][0]["pass_rate"]) == ("capitals", 0.5)
+    assert "no longer here" in board["remark"]
+    assert cli("leaderboard", "capital").code == 1
 
 
 def test_a_bad_row_is_told_with_its_place_and_nothing_stays(cli: Cli, table: Path, data_dir: Path) -> None:

@@ -177,6 +177,23 @@ async def test_energy_in_a_ranking_outlives_the_runs(tmp_path: Path) -> None:
         assert await app.leaderboards.query("sums") == board
 
 
+async def test_a_warning_about_speeds_outlives_the_runs(tmp_path: Path) -> None:
+    write_suite(tmp_path, 2)
+    clock = JumpingClock()
+    noon(clock)
+    async with at(tmp_path, clock, {URL: server("m", answer=right)}) as app:
+        await assigned(app, URL)
+        old = [await run_once(app), await run_once(app)]
+        with closing(sqlite3.connect(tmp_path / "data" / "llmbench.db")) as plain, plain:
+            plain.execute("update jobs set speed_bound = (run_id = ?)", (old[0],))
+        clock.set_by_s += 91 * DAY
+        board = await app.leaderboards.query("sums")
+        await left_after_upkeep(app, [])
+        assert await app.leaderboards.query("sums") == board
+    (row,) = (entry.row for entry in board.entries)
+    assert (row.runs, row.speed_bound) == (2, 1)
+
+
 async def test_a_removed_result_still_counts_as_run(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
     clock = JumpingClock()

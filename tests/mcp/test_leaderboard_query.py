@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -70,7 +72,7 @@ async def test_a_row_with_too_little_coverage_has_no_rank_but_the_reason(tmp_pat
         for row in board["entries"]:
             assert (row["coverage"], row["errors"]) == (0.6667, 1)
             assert "rank" not in row
-            assert row["note"] == "not ranked: only 2 of 3 tasks graded"
+            assert row["note"].startswith("not ranked: only 2 of 3 tasks graded")  # remarks on speed may follow
 
 
 async def test_a_suite_without_results_tells_what_to_do(tmp_path: Path, era: Era) -> None:
@@ -83,6 +85,38 @@ async def test_a_suite_without_results_tells_what_to_do(tmp_path: Path, era: Era
         assert other["suites_with_results"] == ["sums"]
         none = await client.call("leaderboard_query", suite="sums", model="gamma")
         assert "model left empty" in none["next"]
+
+
+async def test_speeds_that_may_be_this_programs_own_are_told_beside_them(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path, script=beta_wrong) as bench, bench.client(era) as client:
+        await compete(bench, client)
+        with closing(sqlite3.connect(tmp_path / "data" / "llmbench.db")) as plain, plain:
+            plain.execute("update jobs set speed_bound = (model_name = 'beta')")
+        board = await client.call("leaderboard_query", suite="sums")
+        assert [row.get("note") for row in board["entries"]] == [
+            None,
+            "speeds may be this program's own, not the server's",
+        ]
+        with closing(sqlite3.connect(tmp_path / "data" / "llmbench.db")) as plain, plain:
+            plain.execute("update jobs set speed_bound = 0")
+        board = await client.call("leaderboard_query", suite="sums")
+        assert not any("note" in row for row in board["entries"])
+
+
+async def test_a_removed_suite_is_ranked_with_a_note(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path, script=beta_wrong) as bench, bench.client(era) as client:
+        await compete(bench, client)
+        (tmp_path / "tasks" / "suites.yaml").write_text("[]", encoding="utf-8")
+        (await bench.app()).suites.forget()
+        board = await client.call("leaderboard_query", suite="sums")
+        assert (board["suite_version"], board["tasks_in_suite"]) == (1, 3)
+        assert [row["score"] for row in board["entries"]] == [1.0, 0.3333]
+        assert all(
+            row["note"].endswith("the suite is no longer here; tasks are taken as last asked, all of weight 1")
+            for row in board["entries"]
+        )
+        none = await client.call("leaderboard_query", suite="sums", model="gamma")
+        assert "this one is no longer here" in none["next"]
 
 
 async def test_an_unknown_suite_is_told_with_the_nearest(tmp_path: Path, era: Era) -> None:

@@ -31,6 +31,16 @@ async def one_run(bench: Bench, client: BenchClient, *models: str, **more: Any) 
     return str(started["run_id"])
 
 
+async def test_a_run_is_repeated_at_the_endpoint_as_it_is_called_now(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        run_id = await one_run(bench, client, "alpha", endpoint="fake")
+        await client.call("endpoint_add", url=bench.fake.url, name="renamed")
+        made = await client.call("results_export", run_ids=[run_id])
+    manifest = json.loads(Path(made["path"]).read_text(encoding="utf-8"))["manifest"]
+    assert "--endpoint renamed" in manifest["runs"][0]["repeat_with"]
+    assert (manifest["runs"][0]["request"]["endpoint"], manifest["jobs"][0]["endpoint"]) == ("fake", "fake")
+
+
 def rows_of(path: str) -> list[dict[str, str]]:
     with Path(path).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

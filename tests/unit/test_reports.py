@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,14 @@ def test_the_pillars_of_an_exam_stand_first() -> None:
     text = report([run], {"exported_at": "now"}, lambda value: value)
     assert text.index("Pillars") < text.index("What went right")
     assert '<meter min="0" max="20" value="8.0"></meter> 8 of 20' in text
+
+
+def test_a_part_that_is_best_at_zero_says_so() -> None:
+    parts = (Part("coding", "hardcoding", 0.0025, 1, 8), Part("coding", "correctness", 0.5, 1, 8))
+    run = RunPart({"id": "run_1"}, {}, (ModelPart("m", "box", (replace(portion(12), parts=parts),)),))
+    text = report([run], {"exported_at": "now"}, str)
+    assert 'optimum="0"></meter> 0.00 (0 is best)' in text
+    assert 'value="0.5"></meter> 0.5 of 1' in text
 
 
 def test_text_can_be_no_markup() -> None:

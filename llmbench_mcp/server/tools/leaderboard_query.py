@@ -15,6 +15,10 @@ from llmbench_mcp.server.spec import Call, ToolSpec, app_of, reads
 
 if TYPE_CHECKING:
     from llmbench_mcp.app import App
+    from llmbench_mcp.services.leaderboard import Leaderboard
+
+
+_RUN_IT = "run_start with this suite"
 
 
 class EntryRow(Result):
@@ -72,9 +76,9 @@ async def leaderboard_query(  # noqa: PLR0913 - the arguments are the tool's sch
     offset = decode_cursor(cursor, query)
     app = await app_of(ctx)
     board = await app.leaderboards.query(suite, rank_by, model or None, exclude_non_logic=exclude_non_logic)
-    rows = [_row(entry, detail) for entry in board.entries[offset : offset + limit]]
+    rows = [_row(entry, detail, board.remark) for entry in board.entries[offset : offset + limit]]
     cut = Cut(rows, len(board.entries), offset, query)
-    extra = {} if board.entries else await _when_empty(app, model)
+    extra = {} if board.entries else await _when_empty(app, board, model)
     return reply(
         LeaderboardPage(
             suite=board.suite.suite.name,
@@ -88,15 +92,14 @@ async def leaderboard_query(  # noqa: PLR0913 - the arguments are the tool's sch
     )
 
 
-async def _when_empty(app: App, model: str) -> dict[str, Any]:
+async def _when_empty(app: App, board: Leaderboard, model: str) -> dict[str, Any]:
     others = await app.leaderboards.suites_with_results()
-    step = "run_start with this suite"
-    if model:
-        step = "leaderboard_query with model left empty, or run_start with this suite"
-    return {"next": step, "suites_with_results": names(others)}
+    steps = ["leaderboard_query with model left empty"] if model else []
+    steps.append("run_start with another suite: this one is no longer here" if board.remark else _RUN_IT)
+    return {"next": ", or ".join(steps), "suites_with_results": names(others)}
 
 
-def _row(entry: Entry, detail: Detail) -> EntryRow:
+def _row(entry: Entry, detail: Detail, remark: str | None) -> EntryRow:
     row, manifest = entry.row, entry.row.manifest
     return EntryRow(
         rank=_rank_text(entry),
@@ -115,7 +118,7 @@ def _row(entry: Entry, detail: Detail) -> EntryRow:
         latency_p50_ms=ms(entry.e2e_p50_s),
         runs=row.runs,
         tokens=entry.tokens,
-        note=entry.note,
+        note="; ".join(word for word in (entry.note, entry.speed_note, remark) if word) or None,
         details=_details(entry) if detail == "detailed" else None,
     )
 

@@ -19,6 +19,9 @@ order by j.position;
 -- name: selected_run
 select id, state, reason, created_at, started_at, finished_at, interrupted, request from runs where id = $1;
 
+-- name: endpoint_name_now
+select name from endpoints where id = $1;
+
 -- name: selected_extent
 select count(*) as n from attempts where job_id = $1;
 

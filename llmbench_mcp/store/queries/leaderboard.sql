@@ -18,14 +18,27 @@ union all
 select id, model_name, endpoint_name, device, manifest from removed_jobs where id = $1;
 
 -- name: leaderboard_runs
-select identity_key, sampling_key, endpoint_id, sum(runs) as runs from (
-    select j.identity_key, j.sampling_key, j.endpoint_id, count(distinct j.run_id) as runs
+select identity_key, sampling_key, endpoint_id, sum(runs) as runs, sum(speed_bound) as speed_bound from (
+    select j.identity_key, j.sampling_key, j.endpoint_id, count(distinct j.run_id) as runs,
+           count(distinct case when j.speed_bound = 1 then j.run_id end) as speed_bound
     from jobs j where j.suite = $1
     group by j.identity_key, j.sampling_key, j.endpoint_id
     union all
-    select identity_key, sampling_key, endpoint_id, runs from removed_sums where suite = $1
+    select identity_key, sampling_key, endpoint_id, runs, speed_bound from removed_sums where suite = $1
 ) as counted
 group by identity_key, sampling_key, endpoint_id;
+
+-- name: suite_last_asked
+select task_id, task_hash, max(coalesce(last_at, '')) as last_at from scores where suite = $1
+group by task_id, task_hash order by last_at, task_hash;
+
+-- name: suite_newest_manifest
+select (select manifest from (
+            select created_at, id, manifest from jobs where suite = $1
+            union all
+            select created_at, id, manifest from removed_jobs where suite = $1) as made
+        order by created_at desc, id desc limit 1) as manifest
+where exists (select 1 from jobs where suite = $1) or exists (select 1 from removed_sums where suite = $1);
 
 -- name: suites_with_results
 select suite from jobs union select suite from removed_sums order by suite;

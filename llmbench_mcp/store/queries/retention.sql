@@ -32,13 +32,14 @@ where j.run_id = $1 and exists (
 on conflict (id) do nothing;
 
 -- name: removed_sums_add
-insert into removed_sums (suite, identity_key, sampling_key, endpoint_id, runs, measured_j, measured_tokens)
-select suite, identity_key, sampling_key, endpoint_id, 1, sum(measured_j), sum(measured_tokens)
+insert into removed_sums (suite, identity_key, sampling_key, endpoint_id, runs, measured_j, measured_tokens, speed_bound)
+select suite, identity_key, sampling_key, endpoint_id, 1, sum(measured_j), sum(measured_tokens), max(speed_bound)
 from jobs where run_id = $1
 group by suite, identity_key, sampling_key, endpoint_id
 on conflict (suite, identity_key, sampling_key, endpoint_id) do update
 set runs = removed_sums.runs + excluded.runs, measured_j = removed_sums.measured_j + excluded.measured_j,
-    measured_tokens = removed_sums.measured_tokens + excluded.measured_tokens;
+    measured_tokens = removed_sums.measured_tokens + excluded.measured_tokens,
+    speed_bound = removed_sums.speed_bound + excluded.speed_bound;
 
 -- name: run_remove
 delete from runs where id = $1;

@@ -227,4 +227,6 @@ update jobs set state = 'cancelled', step = null where run_id = $1 and state = '
 select planned - done - errors as n from jobs where id = $1;
 
 -- name: job_client_bound
-update jobs set client_bound = coalesce($2, client_bound) where id = $1;
+update jobs set client_bound = coalesce($2, client_bound),
+    speed_bound = case when $3 = 1 then 1 else speed_bound end
+where id = $1;

@@ -106,3 +106,16 @@ def test_weights_move_the_score_and_not_the_pass_rate() -> None:
     tasks = (TaskResult("a", 1, 0, 1.0, 1.0, weight=3.0), TaskResult("b", 1, 0, 0.0, 0.0))
     (entry,) = rank([Row("m", "m", "box", "cpu", "s", {}, 1, tasks)], 2)
     assert (entry.score, entry.pass_rate) == (0.75, 0.5)
+
+
+def test_a_row_says_where_its_speeds_may_be_this_programs_own() -> None:
+    some = replace(row("some", 5), runs=3, speed_bound=1)
+    every = replace(row("every", 5), runs=2, speed_bound=2)
+    silent = replace(some, model="silent", tasks=(TaskResult("t0", 1, 0, 1.0, 1.0),))
+    notes = {entry.row.model: entry.speed_note for entry in rank([row("none", 5), some, every, silent], 5)}
+    assert notes == {
+        "none": None,
+        "some": "speeds of 1 of 3 runs may be this program's own, not the server's",
+        "every": "speeds may be this program's own, not the server's",
+        "silent": None,
+    }
