@@ -57,8 +57,10 @@ class LeaderboardStore:
 
     async def _read(self, suite: str, weights: Mapping[str, float], hashes: Mapping[str, str]) -> list[Row]:
         queries = ("leaderboard_mark", "leaderboard_tasks", "leaderboard_runs", "leaderboard_energy")
-        marks, *found = await self._database.look(*((query, suite) for query in queries))
-        rows = await self._built(suite, found, weights, hashes)
+        rows = None
+        while rows is None:  # again where results were removed between the two looks
+            marks, *found = await self._database.look(*((query, suite) for query in queries))
+            rows = await self._built(suite, found, weights, hashes)
         self._kept.pop(suite, None)
         if len(found[0]) <= _KEPT_ROWS:
             self._kept[suite] = (_mark(marks, weights, hashes), rows)
@@ -68,11 +70,12 @@ class LeaderboardStore:
 
     async def _built(
         self, suite: str, found: list[list[SqlRow]], weights: Mapping[str, float], hashes: Mapping[str, str]
-    ) -> list[Row]:
+    ) -> list[Row] | None:
         groups = _grouped([row for row in found[0] if hashes.get(row["task_id"]) == row["task_hash"]])
         runs = {_key(row): row for row in found[1]}
         measured = {_key(row): row for row in found[2]}
-        labels = await self._labels(groups)
+        if (labels := await self._labels(groups)) is None:
+            return None
         result = []
         for key, rows in groups.items():
             counted = runs.get(key, {"runs": 0, "speed_bound": 0})
@@ -81,17 +84,18 @@ class LeaderboardStore:
             result.append(_measured(row, measured[key]) if key in measured else row)
         return result
 
-    async def _labels(self, groups: Mapping[_Key, list[SqlRow]]) -> dict[_Key, SqlRow]:
-        """How each group's newest job names it."""
+    async def _labels(self, groups: Mapping[_Key, list[SqlRow]]) -> dict[_Key, SqlRow] | None:
+        """How each group's newest job names it; None when one is no longer there."""
         newest = {key: max(row["newest_job"] for row in rows).partition(" ")[2] for key, rows in groups.items()}
         found = await self._database.look(*(("job_labels", job) for job in newest.values()))
-        return {key: rows[0] for key, rows in zip(newest, found, strict=True)}
+        return {key: rows[0] for key, rows in zip(newest, found, strict=True)} if all(found) else None
 
     async def run_rows(self, run_id: str, suite: str) -> tuple[list[Row], int]:
         """What one run alone found, and how many tasks it asked; each manifest tells the run's ``repeats``, too."""
         found, [extent] = await self._database.look(("run_tasks", run_id, suite), ("run_extent", run_id, suite))
         groups = _grouped(found)
-        labels = await self._labels(groups)
+        if (labels := await self._labels(groups)) is None:  # the run was removed just now
+            return [], 0
         rows = [_row(suite, key, labels[key], (1, _tasks(rows, {}))) for key, rows in groups.items()]
         return [_repeated(row, extent["repeats"]) for row in rows], extent["tasks"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from llmbench_mcp.store.leaderboard import LeaderboardStore
 from tests.store.support import stores
@@ -39,6 +40,25 @@ async def test_marks_that_change_places_are_seen(tmp_path: Path) -> None:
         (after,) = await board.rows("own", {}, HASHES)
     assert [1 - task.passed for task in before.tasks] == [task.passed for task in after.tasks]
     assert sum(task.score for task in before.tasks) == sum(task.score for task in after.tasks)
+
+
+async def test_results_that_are_removed_while_they_are_read_are_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "llmbench.db"
+    async with stores(path) as all_:
+        first, second = await make(all_, (2, 1, "rw", False)), await make(all_, (1, 1, "r", False))
+
+        class Slow(LeaderboardStore):
+            async def _labels(self, groups: Any) -> Any:
+                if first in left:
+                    left.remove(first)
+                    await clear_runs(path, all_, [first])
+                return await super()._labels(groups)
+
+        left = [first, second]
+        rows = await Slow(all_.database).rows("own", {}, HASHES)
+        fresh = await LeaderboardStore(all_.database).rows("own", {}, HASHES)
+    assert left == [second]
+    assert rows == fresh
 
 
 async def test_few_suites_are_kept(tmp_path: Path) -> None:
