@@ -97,9 +97,7 @@ def client_bound(load: ClientLoad, typical: Typical) -> Bound | None:
         if seconds and load.lag_p99_s > LAG_SHARE * seconds:
             return Bound(f"{lag} {seconds * 1000:.2f} ms {what}", speeds=True)
     if typical.gap_s and load.lag_p99_s > LAG_SHARE * typical.gap_s:
-        why = (
-            f"single gaps only, not tokens/s or time to first token: {lag} {typical.gap_s * 1000:.2f} ms between deltas"
-        )
+        why = f"only those of single gaps, not tokens/s or TTFT: {lag} {typical.gap_s * 1000:.2f} ms between deltas"
         return Bound(why, speeds=False)
     return None
 

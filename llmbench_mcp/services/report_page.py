@@ -154,7 +154,7 @@ def _mean(part: Part) -> str:
 
 def _meter(part: Part) -> Markup:
     # With these a browser paints a low value as good.
-    good_low = {"low": part.most / 3, "high": part.most * 2 / 3, "optimum": 0} if part.best_is_zero else {}
+    good_low = {"low": part.most / 4, "high": part.most / 2, "optimum": 0} if part.best_is_zero else {}
     return el("meter", min=0, max=part.most, value=round(min(max(part.mean, 0), part.most), 3), **good_low)
 
 

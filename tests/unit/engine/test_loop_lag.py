@@ -27,7 +27,7 @@ TEN_MS = Typical(0.010, 0.2, 1.0)
     [
         (ClientLoad(500, 0.0001, 0.0004, 0.3), TEN_MS, None, False),
         (ClientLoad(500, 0.0001, 0.0006, 0.3), TEN_MS, "0.60 ms, over 5% of the 10.00 ms between", False),
-        (ClientLoad(500, 0.0001, 0.0099, 0.3), TEN_MS, "single gaps only", False),
+        (ClientLoad(500, 0.0001, 0.0099, 0.3), TEN_MS, "only those of single gaps", False),
         (ClientLoad(500, 0.0001, 0.0101, 0.3), TEN_MS, "over 5% of the 200.00 ms to the first token", True),
         (ClientLoad(500, 0.0001, 0.0101, 0.3), Typical(0.010, None, 0.2), "200.00 ms of an answer", True),
         (ClientLoad(500, 0.0001, 0.0006, 0.3), Typical(0.020, 0.2, 1.0), None, False),
