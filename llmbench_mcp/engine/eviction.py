@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from llmbench_mcp.domain.endpoint import Resident
-from llmbench_mcp.domain.errors import StillHeld
+from llmbench_mcp.domain.errors import DoesNotFit, StillHeld
 from llmbench_mcp.domain.hardware import Device
 from llmbench_mcp.domain.ports import Backend, Clock, DeviceReader
-from llmbench_mcp.engine.placement import HOSTED, Room, gib, room_on
+from llmbench_mcp.engine.placement import HOSTED, Need, Room, check_fits, gib, room_on
 
 _POLL_S = 0.25
+_BACK_S = 5.0
+"""Drivers give memory back a moment after its owner is gone, and not every server says how much that will be."""
 _SHARE_BACK = 0.8
 """How much of what a model held must be seen free again: readers round, and drivers keep a context."""
 
@@ -70,6 +72,22 @@ class Evictor:
             if self._clock.monotonic() >= until:
                 level = None if listed or before.used is None or not held else _level(before.used, held)
                 raise self._refusal(backend, resident, listed, missing, level)
+            await self._clock.sleep(_POLL_S)
+
+    async def until_it_fits(self, name: str, device_id: str, need: Need, held_by: Sequence[str]) -> None:
+        """Return when there is room for a model; memory on its way back is waited for a moment.
+
+        Raises DoesNotFit, at once where not even the empty device would do.
+        """
+        until = self._clock.monotonic() + _BACK_S
+        while True:
+            room = await self._rooms.of(device_id)
+            try:
+                return check_fits(name, device_id, need, room, held_by)
+            except DoesNotFit:
+                hopeless = need.bytes is None or room.total is None or need.bytes > room.total
+                if hopeless or self._clock.monotonic() >= until:
+                    raise
             await self._clock.sleep(_POLL_S)
 
     async def _memory_back(self, device: str, before: Room, held: int | None) -> tuple[str, int]:

@@ -22,7 +22,7 @@ from llmbench_mcp.domain.errors import (
 )
 from llmbench_mcp.domain.ports import Backend, BackendFactory, Clock, DeviceReader
 from llmbench_mcp.engine.eviction import Evictor, Rooms
-from llmbench_mcp.engine.placement import HOSTED, Room, check_fits, forecast, gib, parse_budgets
+from llmbench_mcp.engine.placement import HOSTED, Room, forecast, gib, parse_budgets
 from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.residency import ResidencyStore
@@ -241,8 +241,8 @@ class Residency:
         for occupant in staying:
             notes.add(f"shares the device with {occupant}")
         if must_fit:
-            room = await self._rooms.of(place.endpoint.device)
-            check_fits(place.served_name, place.endpoint.device, need, room, [str(o) for o in staying])
+            held_by = [str(occupant) for occupant in staying]
+            await self._evictor.until_it_fits(place.served_name, place.endpoint.device, need, held_by)
 
     async def _evict(self, occupant: Occupant, notes: _Notes) -> None:
         endpoint, resident = occupant.backend.endpoint, occupant.resident

@@ -43,7 +43,7 @@ async def backend(server: EmbeddedServer) -> AsyncIterator[Backend]:
 async def test_it_is_detected_as_llama_cpp(server: EmbeddedServer) -> None:
     info = await EntryPointBackends().detect(server.url)
     assert (info.backend, info.can_load, info.can_unload) == ("llamacpp", False, False)
-    assert info.version
+    assert info.version is None  # this build does not know its own number
 
 
 async def test_its_model_is_listed_with_its_details(backend: Backend) -> None:
