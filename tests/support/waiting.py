@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 120.0, every_s: float = 0.01) -> None:
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 30.0, every_s: float = 0.01) -> None:
     """Return once ``condition`` holds; fail after ``seconds``. Looks in the database, which sends no events.
 
-    The bound only ends what would never come: machines that run tests stand still for half a minute now and then.
     ``every_s`` is longer where a look is dear.
     """
     with anyio.fail_after(seconds):
