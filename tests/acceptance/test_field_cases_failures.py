@@ -82,7 +82,9 @@ async def test_failures_that_say_200_are_told_apart_and_are_no_wrong_answers(
     assert (row["coverage"], row["errors"]) == (0.7, 3)
     assert row["interval_low"] < 0.7, "seven right answers are no certainty"
     assert "rank" not in row
-    assert row["note"].startswith("not ranked: only 7 of 10 tasks graded")  # remarks on speed may follow
+    note, _, speeds = row["note"].partition("; ")
+    assert note == "not ranked: only 7 of 10 tasks graded"
+    assert speeds in ("", "speeds may be this program's own, not the server's")  # by how busy the machine is
     assert "not ranked: only 7 of 10 tasks graded; 3 errors" in shown.out
 
 

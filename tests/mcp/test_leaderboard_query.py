@@ -72,7 +72,9 @@ async def test_a_row_with_too_little_coverage_has_no_rank_but_the_reason(tmp_pat
         for row in board["entries"]:
             assert (row["coverage"], row["errors"]) == (0.6667, 1)
             assert "rank" not in row
-            assert row["note"].startswith("not ranked: only 2 of 3 tasks graded")  # remarks on speed may follow
+            note, _, speeds = row["note"].partition("; ")
+            assert note == "not ranked: only 2 of 3 tasks graded"
+            assert speeds in ("", "speeds may be this program's own, not the server's")  # by how busy the machine is
 
 
 async def test_a_suite_without_results_tells_what_to_do(tmp_path: Path, era: Era) -> None:
