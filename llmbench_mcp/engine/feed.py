@@ -74,8 +74,10 @@ class Feed:
             self._unclaimed.discard(attempt.id)
 
     async def _read(self) -> None:
-        rows = await self._work.next_attempts(self._job.id, _AHEAD + len(self._unclaimed))
-        self._ahead.extend(row for row in rows if row.id not in self._unclaimed)
+        # As of before the read: one claimed meanwhile may still be among its rows.
+        handed_out = set(self._unclaimed)
+        rows = await self._work.next_attempts(self._job.id, _AHEAD + len(handed_out))
+        self._ahead.extend(row for row in rows if row.id not in handed_out)
 
     async def _task(self, task_hash: str) -> Task:
         if task_hash not in self._tasks:

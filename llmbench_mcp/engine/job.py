@@ -204,11 +204,13 @@ class JobWorker:
     async def _ask_all(self, askers: TaskGroup, send: MemoryObjectSendStream[Asked], feed: Feed, pace: Pace) -> None:
         """Start asking whatever may begin; what is given back while others are in flight is asked again."""
         while not self._is_over():
+            was_idle = pace.is_idle  # what ended during the look may have been given back after it
             taken = await self._next(feed)
             if taken is None:
-                if feed.at_limit or pace.is_idle:
+                if feed.at_limit or was_idle:
                     return
-                await pace.change()
+                if not pace.is_idle:
+                    await pace.change()
             elif self._is_over():  # meanwhile
                 await self._tools.work.release(taken[0])
             else:
