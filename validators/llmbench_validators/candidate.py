@@ -6,7 +6,6 @@ it sends is taken as a claim of the candidate, never as a verdict.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # in typeshed it is part of signal
 import builtins
 import errno
 import json
@@ -23,9 +22,6 @@ BELL, ROOM = b"!", b"."
 a pipe that is full, which happens at most MOST_CALLS times a reply."""
 
 MOST_CALLS = 2
-
-reset_signal = _signal.signal
-"""The call itself: the wrapper of the ``signal`` module touches many pages, each of which a fork has to copy."""
 
 OUT_OF_MEMORY = 70
 """Exit status when not even the report of a MemoryError could be sent."""

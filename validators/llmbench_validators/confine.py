@@ -7,7 +7,7 @@ import os
 import stat
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from llmbench_validators import kernel, landlock, seccomp
@@ -167,36 +167,40 @@ def _set_fixed_limits(*, alone: bool) -> None:
     _set_limit("RLIMIT_NPROC", MAX_TASKS if alone else 1024)
 
 
-def preparation(plan: Plan, limits: Limits, arrive: Callable[[], None]) -> Callable[[], None]:
-    """What a candidate process does first: ``arrive``, then its own limits and the system call filter.
+def preparation(plan: Plan, limits: Limits, arrive: Iterable[Callable[[], int]]) -> Callable[[], None]:
+    """What a candidate process does first: the steps of ``arrive``, then its own limits and the system call filter.
 
-    Raises OSError there. Made before the fork, so that the process itself touches as little as possible.
+    Raises OSError there, where a step gives a negative number. Made before the fork, and one flat function, so that
+    the process itself touches as little as possible.
     """
     wanted = [("RLIMIT_CPU", limits.cpu_seconds, 1)]  # the soft limit's signal tells time from other deaths
     if plan.size is not None:
         wanted.append(("RLIMIT_AS", plan.size + limits.memory_bytes, 0))
     settings = [_limiter(*setting) for entry in wanted if (setting := _setting(*entry)) is not None]
-    filter_calls, die_with_parent, own_number = plan.filter_calls, kernel.death_wish(), os.getpid
+    steps, optional = tuple(arrive), (*settings, kernel.death_wish())
+    filter_calls, own_number = plan.filter_calls, os.getpid
 
     def prepare() -> None:
-        arrive()
-        for set_limit in settings:
-            set_limit()
-        die_with_parent()
+        for step in steps:
+            if step() < 0:
+                raise OSError(kernel.last_error(), "a candidate process could not be set up")
+        for step in optional:
+            step()
         if filter_calls is not None and filter_calls(own_number()) < 0:
             raise OSError("the system call filter was refused")
 
     return prepare
 
 
-def _limiter(number: int, pair: tuple[int, int]) -> Callable[[], object]:
+def _limiter(number: int, pair: tuple[int, int]) -> Callable[[], int]:
     """Sets a limit, or not: some platforms know one and refuse it; the start-up probe lowers the level then."""
     if kernel.LINUX:
         return kernel.prepared("setrlimit", number, struct.pack("LL", *pair))
 
-    def set_limit() -> None:
+    def set_limit() -> int:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(number, pair)
+        return 0
 
     return set_limit
 

@@ -121,9 +121,9 @@ def keep_capabilities(mask: int) -> None:
     _checked(_library().capset(header, data), "capset")
 
 
-def death_wish() -> Callable[[], object]:
+def death_wish() -> Callable[[], int]:
     """A function asking the kernel to kill the calling process when the thread that started it ends.
 
     Prepared like :func:`seccomp_installer`; a no-op off Linux.
     """
-    return prepared("prctl", PR_SET_PDEATHSIG, 9, 0, 0, 0) if LINUX else lambda: None
+    return prepared("prctl", PR_SET_PDEATHSIG, 9, 0, 0, 0) if LINUX else lambda: 0

@@ -17,6 +17,8 @@ Call = tuple[Any, Any]
 """Arguments and keyword arguments, encoded for the wire."""
 
 _MAX_COMPILED = 20_000
+_KEPT_CODES = 256
+"""Compiled answers kept: the repeats of a task are often the same answer. Some 10 MB when all are as long as may be."""
 
 
 class Unforeseen(BaseException):
@@ -69,7 +71,7 @@ class Runner:
         budget = job["memory_mb"] << 20, self._cpu_seconds
         candidate = Candidate(self._zygote, budget, self._parent, again=bool(job.get("careful")))
         candidate.limit(max(job["timeout_s"], job.get("load_s", 0.0)))
-        imports = [code for line in job["imports"] if (code := _compiled_import(line)) is not None]
+        imports = [code for line in job["imports"] if (code := _compiled(line)) is not None]
         program = {
             "code": self._code or job["code"],
             "function": job["function"],
@@ -130,6 +132,7 @@ def carry_out(value: Any, reply: Reply) -> None:
         raise CandidateFailed("cheating", "wrote to the result channel") from None
 
 
+@functools.lru_cache(maxsize=_KEPT_CODES)
 def _compiled(code: str) -> types.CodeType | None:
     """The code compiled here, where the compiler is warm; None when it is long or no Python."""
     if len(code) > _MAX_COMPILED:
@@ -138,8 +141,3 @@ def _compiled(code: str) -> types.CodeType | None:
         return compile(code, "<answer>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
-
-
-@functools.lru_cache(maxsize=256)
-def _compiled_import(line: str) -> types.CodeType | None:
-    return _compiled(line)

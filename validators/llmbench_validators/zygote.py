@@ -20,6 +20,7 @@ import signal
 import struct
 import sys
 import time
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +37,9 @@ START, END = 1, 2
 ORDER = struct.Struct("=Bqqqq")
 ANSWER = struct.Struct("=iiBB")
 CHANNELS = 2
-_TERM, _INT, _KILL, _DEFAULT = int(signal.SIGTERM), int(signal.SIGINT), int(signal.SIGKILL), int(signal.SIG_DFL)
+_KILL = int(signal.SIGKILL)
+_USUAL = bytes(512)
+"""A ``struct sigaction`` (152 bytes on Linux) that asks for what the system does by itself: all of it is zero."""
 # What short programs import most. Every module here makes every fork slower, so the list is short: the others
 # are loaded by the answers that want them.
 _WARM = (
@@ -50,7 +53,7 @@ def main(control: int, folder: str, mode: str = "", account: str = "") -> None:
 
     ``account`` is the number of one that nobody uses, which they shall have, or empty.
     """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.pop("LD_BIND_NOW", None)  # it has done its work
     for name in _WARM:
@@ -72,6 +75,10 @@ def main(control: int, folder: str, mode: str = "", account: str = "") -> None:
         _discard(folder)
 
 
+def _leave(_number: int, _frame: types.FrameType | None) -> None:
+    sys.exit(0)
+
+
 class _Nursery:
     """Forks, ends and cleans up after candidate processes."""
 
@@ -81,7 +88,7 @@ class _Nursery:
         self._places = Places(folder)
         self._home = ""
         self._alive: dict[int, Place] = {}
-        self._preparations: dict[tuple[str, int, int], Callable[[], None]] = {}
+        self._preparations: dict[tuple[int, int], Callable[[], None]] = {}
         self._fork = kernel.forker()
         if kernel.LINUX:
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)  # after the change of account, which clears it
@@ -119,7 +126,8 @@ class _Nursery:
         sample = place.path
         if self._home != sample:  # here rather than in each child, for the reason given above
             self._home = os.environ["TMPDIR"] = os.environ["HOME"] = sample
-        prepare = self._preparation((sample, memory_bytes, cpu_seconds))
+            os.chdir(sample)
+        prepare = self._preparation((memory_bytes, cpu_seconds))
         pid = self._fork()
         if pid == 0:
             _become_candidate(channels, prepare)
@@ -128,12 +136,11 @@ class _Nursery:
         self._alive[pid] = place
         return pid
 
-    def _preparation(self, needs: tuple[str, int, int]) -> Callable[[], None]:
+    def _preparation(self, needs: tuple[int, int]) -> Callable[[], None]:
         if needs not in self._preparations:
-            sample, *limits = needs
-            arrive = _arrival(sample, self._control)
             self._preparations.clear()
-            self._preparations[needs] = confine.preparation(self._plan, confine.Limits(*limits), arrive)
+            limits = confine.Limits(*needs)
+            self._preparations[needs] = confine.preparation(self._plan, limits, _arrival(self._control))
         return self._preparations[needs]
 
     def end(self, pid: int, grace_s: float = 0.0) -> tuple[int, bool, bool]:
@@ -155,38 +162,25 @@ class _Nursery:
             self.end(pid)
 
 
-def _arrival(sample: str, control: int) -> Callable[[], None]:
-    """Gives a new process a session and a folder of its own, and takes the control channel from it."""
+def _arrival(control: int) -> tuple[Callable[[], int], ...]:
+    """Gives a new process a session of its own and the usual signals, and takes the control channel from it."""
     if not kernel.LINUX:
-        return _portable_arrival(sample, control)
-    steps = (
-        kernel.prepared("setsid"),
-        kernel.prepared("close", control),
-        kernel.prepared("chdir", os.fsencode(sample) + b"\0"),
-    )
-
-    def arrive() -> None:
-        for step in steps:
-            if step() < 0:
-                raise OSError(kernel.last_error(), "a candidate process could not be set up")
-
-    return arrive
+        return (lambda: _portable_arrival(control),)
+    signals = [kernel.prepared("sigaction", number, _USUAL, 0) for number in (signal.SIGTERM, signal.SIGINT)]
+    return kernel.prepared("setsid"), kernel.prepared("close", control), *signals
 
 
-def _portable_arrival(sample: str, control: int) -> Callable[[], None]:
-    def arrive() -> None:
-        os.setsid()
-        os.close(control)
-        os.chdir(sample)
-
-    return arrive
+def _portable_arrival(control: int) -> int:
+    os.setsid()
+    os.close(control)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+    return 0
 
 
 def _become_candidate(channels: tuple[int, ...], prepare: Callable[[], None]) -> None:
     """In the forked process. Every page touched here is copied, so it is plain calls of prepared things."""
     try:
-        candidate.reset_signal(_TERM, _DEFAULT)
-        candidate.reset_signal(_INT, _DEFAULT)
         prepare()
     except BaseException:  # noqa: BLE001 - whatever went wrong, no code may run unconfined
         os._exit(CONFINEMENT_FAILED)
