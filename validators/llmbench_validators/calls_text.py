@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from llmbench_validators import calls_json, calls_python, calls_tagged, repair, thoughts
 from llmbench_validators.calls_found import Found, Parsed
 from llmbench_validators.tool_schema import Tools
-
-MAX_TEXT = 400_000
-"""Characters of an answer that are looked at; more is a model in a loop."""
+from llmbench_validators.types import MAX_TEXT
 
 
 @dataclass(frozen=True, slots=True)

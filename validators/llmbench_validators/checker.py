@@ -138,6 +138,9 @@ class _Grading:
         except _TestsTooSlow:
             if not self._job.get("careful"):  # it may have been the machine, and the second time will tell
                 raise SandboxFault("the tests took too long") from None
+            if not self._runner.asked:
+                which = f"setup_code or test_code used {self._job['timeout_s']:g} s (timeout_s)"
+                raise ValidationSpecError(f"{which} before it called {self._job['function']}") from None
             self._recycle = True
             self._runner.drop()
             failure = asserts.Failure("timeout", "the tests themselves took too long", fatal=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from llmbench_validators import multifile_answer, multifile_fences, project_tests, repair, thoughts
 from llmbench_validators.exam_spec import ExamSpec
-from llmbench_validators.extraction import MAX_TEXT
+from llmbench_validators.types import MAX_TEXT
 
 _PYTHON = frozenset({"python", "py", "python3", "py3", ""})
 

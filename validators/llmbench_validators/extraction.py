@@ -12,9 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from llmbench_validators import fences, repair, thoughts
-
-MAX_TEXT = 400_000
-"""Characters of an answer that are looked at; more is a model in a loop."""
+from llmbench_validators.types import MAX_TEXT
 
 _PYTHON = frozenset({"python", "py", "python3", "py3", "python2", "pycon", "ipython", "sage", "cython"})
 _SHELLS = frozenset({"bash", "sh", "shell", "zsh", "fish", "console", "powershell", "ps1", "cmd", "bat"})

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from llmbench_validators import extraction, multifile_diff, multifile_fences, multifile_paths, repair, thoughts
 from llmbench_validators.multifile_fences import Fence
+from llmbench_validators.types import MAX_TEXT
 
 MAX_FILES = 100
 _MAX_HEADING = 500
@@ -100,7 +101,7 @@ def read(text: str, project: Mapping[str, str], wanted: Iterable[str], finish_re
 
     Failure words: empty, refusal, no_code, format (only diffs that do not fit), budget_exhausted (cut off).
     """
-    text = text[: extraction.MAX_TEXT].removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = text[:MAX_TEXT].removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     remaining, left_open = thoughts.answer(text)
     found = _Collected(project, wanted)
     if remaining.strip() and not (left_open and not remaining.strip()):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from llmbench_validators import sandbox
-from llmbench_validators.types import Completion, SandboxFault, ValidationSpecError, Validator, Verdict
+from llmbench_validators.types import MAX_TEXT, Completion, SandboxFault, ValidationSpecError, Validator, Verdict
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -28,6 +29,7 @@ _OWN = {
     "exam": "llmbench_validators.exam:validate",
 }
 _RUNS_CODE = frozenset({"coding", "coding_multifile", "exam"})
+_READS_MAX_TEXT = _RUNS_CODE | {"tool_use"}
 
 
 def grade(spec: Mapping[str, Any], completion: Completion) -> Verdict:
@@ -43,6 +45,9 @@ def grade(spec: Mapping[str, Any], completion: Completion) -> Verdict:
         raise RuntimeError(f"the validator {name!r} tried to end the process ({exc})") from exc
     if (fault := _fault(verdict)) is not None:
         raise TypeError(f"the validator {name!r} returned no verdict: {fault}")
+    if len(completion.text) > MAX_TEXT and name in _READS_MAX_TEXT:
+        told = f"only the first {MAX_TEXT:,} of {len(completion.text):,} characters of the answer were read"
+        verdict = replace(verdict, findings=(*verdict.findings, told))
     return verdict
 
 

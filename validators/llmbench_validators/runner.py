@@ -44,6 +44,8 @@ class Runner:
         self._code = None if job.get("careful") else _compiled(job["code"])
         self._announced: deque[Call] = deque()
         self.unforeseen = False
+        self.asked = False
+        """Whether a call was made since the stage began."""
         self.note = ""
 
     def begin_stage(self, calls: Iterable[Call] = ()) -> None:
@@ -54,7 +56,7 @@ class Runner:
         if self._announced:
             self.drop()
         self._announced = deque(calls)
-        self.unforeseen = False
+        self.unforeseen = self.asked = False
         if self._candidate is not None:
             self._candidate.limit(self._job["timeout_s"])
 
@@ -94,6 +96,7 @@ class Runner:
 
         Raises CandidateFailed, and forgets a process that died; Unforeseen when another call was announced.
         """
+        self.asked = True
         if self.unforeseen or (self._announced and not _same(self._announced[0], (args, kwargs))):
             self.unforeseen = True
             raise Unforeseen

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+MAX_TEXT = 400_000
+"""Characters of an answer in which code and calls are looked for; more is a model in a loop."""
+
 Confidence = Literal["high", "medium", "low"]
 
 

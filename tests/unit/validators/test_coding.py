@@ -314,3 +314,12 @@ def test_random_inputs_that_cannot_be_drawn_are_the_tasks_fault(code: str, messa
 def test_random_inputs_without_a_reference_solution_are_refused() -> None:
     with pytest.raises(ValidationSpecError, match="needs a reference_solution"):
         square("def f(x):\n    return x * x", random_inputs=DRAWN)
+
+
+def test_an_answer_too_long_to_be_read_whole_says_so() -> None:
+    spec = {"type": "coding", "function_name": "f", "test_code": "assert f(1) == 1"}
+
+    verdict = registry.grade(spec, Completion("x = 1\n" * 100_000 + "def f(x: return x\n"))
+
+    assert not verdict.passed
+    assert verdict.findings[-1] == "only the first 400,000 of 600,018 characters of the answer were read"

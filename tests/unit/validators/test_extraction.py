@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from llmbench_validators.extraction import MAX_TEXT, extract
+from llmbench_validators.extraction import extract
+from llmbench_validators.types import MAX_TEXT
 
 RIGHT = "def total(xs):\n    return sum(x for x in xs if x % 2 == 0)\n"
 WRONG = "def total(xs):\n    return sum(xs)\n"

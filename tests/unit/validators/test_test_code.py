@@ -145,6 +145,22 @@ def test_a_setup_that_ends_the_process_is_refused(setup: str) -> None:
         grade(ONE, setup_code=setup, test_code="assert f(1) == 1\n")
 
 
+@pytest.mark.parametrize(
+    "blocks", [{"setup_code": "while True: pass\n"}, {"test_code": "while True: pass\nassert f(1)\n"}]
+)
+def test_test_code_that_never_comes_to_a_call_is_no_timeout_of_the_answer(blocks: dict[str, str]) -> None:
+    task = {"test_code": "assert f(1) == 1\n", "timeout_s": 0.3, **blocks}
+
+    with pytest.raises(ValidationSpecError, match="before it called f"):
+        grade(ONE, **task)
+
+
+def test_tests_that_never_end_for_what_the_answer_gave_are_its_timeout() -> None:
+    endless = "while f(1) != 2: pass\nassert f(1)\n"
+
+    assert grade(ONE, test_code=endless, timeout_s=0.3).failure == "timeout"
+
+
 def test_tests_may_end_by_themselves() -> None:
     tests = "import sys\nassert f(1) == {value}\nsys.exit({code})\n"
 
