@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from llmbench_mcp.store.leaderboard import LeaderboardStore
-from tests.store.support import stores
+from tests.store.support import OLD_DATA, assert_totals_are_right, old_database, stores, tasks
 from tests.store.test_clearing import HASHES, clear_runs, make
 
 
@@ -67,3 +67,13 @@ async def test_few_suites_are_kept(tmp_path: Path) -> None:
         for number in range(20):
             await board.rows(f"suite{number}", {}, {})
         assert len(board._kept) == 16
+
+
+async def test_an_older_database_tells_whose_speeds_may_be_this_programs_own(tmp_path: Path) -> None:
+    path = tmp_path / "llmbench.db"
+    old_database(path, OLD_DATA / "speeds_v0016.sql")
+    async with stores(path) as all_:
+        hashes = {task.id: task.content_hash() for task in tasks(2)}
+        rows = await LeaderboardStore(all_.database).rows("own", {}, hashes)
+        assert {row.model: row.speed_bound for row in rows} == {"m0": 1, "m1": 0, "m2": 0}
+        assert_totals_are_right(path)
