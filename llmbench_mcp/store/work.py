@@ -14,7 +14,7 @@ from llmbench_mcp.domain.run import AnyJob, Job, JobState, OpenJob
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.store.attempts import finished
 from llmbench_mcp.store.codec import load_task
-from llmbench_mcp.store.database import Database, Row, Transaction
+from llmbench_mcp.store.database import Database, Row, Statement, Transaction
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
 from llmbench_mcp.store.tally import tally_failed
@@ -118,6 +118,8 @@ class WorkStore:
                 rows = await transaction.all("attempts_open_of_job", job.id)
                 await transaction.run("attempts_fail_pending", job.id, failure, reason, now)
                 await tally_failed(transaction, job.id, failure, rows)
+            else:  # given back after a limit was reached
+                await transaction.run("attempts_cancel_open", job.id)
             left = await transaction.one("job_left", job.id)
             ended = "cancelled" if state == "done" and left and left["n"] else state  # stopped at a limit
             if await transaction.run("job_state", job.id, ended, reason, None):
@@ -150,16 +152,19 @@ class WorkStore:
 
     async def stop_at_limit(self, run_id: str) -> bool:
         """Whether the run has used up what it may: then nothing of it is asked any more; what is in flight goes on."""
-        found = await self._database.look(("run_get", run_id), ("run_use", run_id), ("run_in_flight", run_id))
-        now, reason = self._clock.utc_now(), None
-        if all(found) and found[0][0]["limits"]:
-            run, use, flying = (rows[0] for rows in found)
-            used = {name: use[name] + flying[name] for name in ("attempts", "tokens")}
-            used["seconds"] = self._lasted(run, now)
-            reason = _limit_reached(json.loads(run["limits"]), used)
+        found, now = await self._database.look(*_use(run_id)), self._clock.utc_now()
+        reason = self._limit_reached(found, now)
         if reason is not None:
             await self._stop_asking(run_id, reason, now)
         return reason is not None
+
+    def _limit_reached(self, found: Sequence[list[Row]], now: str) -> str | None:
+        if not all(found) or not found[0][0]["limits"]:
+            return None
+        run, use, flying = (rows[0] for rows in found)
+        used = {name: use[name] + flying[name] for name in ("attempts", "tokens")}
+        used["seconds"] = self._lasted(run, now)
+        return _limit_reached(json.loads(run["limits"]), used)
 
     def _lasted(self, run: Row, now: str) -> float:
         """Seconds since the run's first step: by the wall clock once, from then on by the clock that never jumps."""
@@ -200,6 +205,16 @@ class WorkStore:
         statements = [("attempt_claim", attempt.id, self._clock.utc_now()), ("job_step", attempt.job_id, step)]
         return bool(await self._database.write(self._fence, statements))
 
+    async def claim_within_limits(self, attempt: PlannedAttempt, step: str) -> bool:
+        """As ``claim``; False also where another job of its run has used up what the run may."""
+        now = self._clock.utc_now()
+        async with self._database.transaction(self._fence) as transaction:
+            found = [await transaction.all(*query) for query in _use(attempt.run_id)]
+            if self._limit_reached(found, now) or not await transaction.run("attempt_claim", attempt.id, now):
+                return False
+            await transaction.run("job_step", attempt.job_id, step)
+        return True
+
     async def grading(self, attempt: PlannedAttempt, usage: Usage | None) -> None:
         """Mark it grading; its tokens count from here."""
         spent = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
@@ -219,6 +234,10 @@ class WorkStore:
         """Commit completion, timings and verdict in one transaction; False when it was over already."""
         now = self._clock.utc_now()
         return bool(await self._database.write(self._fence, lambda: finished(outcome, now)))
+
+
+def _use(run_id: str) -> list[Statement]:
+    return [(name, run_id) for name in ("run_get", "run_use", "run_in_flight")]
 
 
 def _earlier(now: str, seconds: float) -> str:
