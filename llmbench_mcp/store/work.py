@@ -37,20 +37,26 @@ class WorkStore:
     async def recover(self) -> list[str]:
         """Take over from a dead owner: jobs and attempts in flight are pending again. Returns the runs touched.
 
-        An attempt interrupted again and again ends in an error; a run whose writer died long ago, half way, is
-        cancelled.
+        An attempt interrupted again and again ends in an error.
         """
         async with self._database.transaction(self._fence) as transaction:
             runs = [row["run_id"] for row in await transaction.all("runs_interrupted")]
             await give_up_worn_out(transaction, self._clock.utc_now())
             await transaction.run("attempts_interrupt")
             await transaction.run("jobs_interrupt")
-            for row in await transaction.all("runs_left_making", _earlier(self._clock.utc_now(), MAKING_S)):
-                await end_cancelled(transaction, row["id"], self._clock.utc_now())
             for run_id in runs:
                 await transaction.run("run_interrupt", run_id)
                 await add_event(transaction, self._clock.utc_now(), run_id, "interrupted", {})
         return runs
+
+    async def end_half_written(self) -> None:
+        """A run whose writer died long ago, half way, is cancelled: else it would be waited for without end."""
+        before = _earlier(self._clock.utc_now(), MAKING_S)
+        if not await self._database.all("runs_left_making", before):
+            return
+        async with self._database.transaction(self._fence) as transaction:
+            for row in await transaction.all("runs_left_making", before):
+                await end_cancelled(transaction, row["id"], self._clock.utc_now())
 
     async def open_jobs(self) -> list[OpenJob]:
         """Jobs not yet over whose run is not being cancelled, oldest first."""

@@ -87,8 +87,14 @@ order by j.created_at, j.position;
 -- name: run_making
 update runs set making = $2 where id = $1;
 
--- name: run_is_open
-select 1 as yes from runs where id = $1 and state in ('queued', 'running', 'paused') and cancel_requested = 0;
+-- name: run_is_making
+select 1 as yes from runs
+where id = $1 and making = 1 and state in ('queued', 'running', 'paused') and cancel_requested = 0;
+
+-- name: run_cancel_left_behind
+update attempts set state = 'cancelled'
+where run_id = $1 and state = 'pending'
+  and job_id in (select id from jobs where run_id = $1 and state not in ('pending', 'loading', 'running'));
 
 -- name: runs_left_making
 select id from runs where making = 1 and created_at < $1 and state in ('queued', 'running', 'paused');
