@@ -74,9 +74,10 @@ class WorkStore:
         return [row["id"] for row in await self._database.all("run_cancel_requests")]
 
     async def end_cancelled(self, run_id: str) -> None:
-        """The run's work has stopped: record its end."""
+        """The run's work has stopped: record its end, unless it ended by itself, and perhaps goes on again."""
         async with self._database.transaction(self._fence) as transaction:
-            await end_cancelled(transaction, run_id, self._clock.utc_now())
+            if await transaction.one("run_is_to_be_cancelled", run_id):
+                await end_cancelled(transaction, run_id, self._clock.utc_now())
 
     async def job_loading(self, job: Job) -> bool:
         """The job's model is being made ready; the run counts as running from here. False when it is over already."""
@@ -117,9 +118,14 @@ class WorkStore:
         await self._database.write(self._fence, [("attempts_reset", job.id)])
 
     async def job_ended(self, job: AnyJob, state: JobState, reason: str | None, failure: str | None = None) -> None:
-        """The job is over; attempts still open get ``failure``. Ends the run when it was the last job."""
+        """The job is over; attempts still open get ``failure``. Ends the run when it was the last job.
+
+        One that was cancelled meanwhile and told to go on again is not done: it waits to be begun.
+        """
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
+            if state == "done" and await transaction.one("job_waits_again", job.id):
+                return
             if failure is not None:
                 rows = await transaction.all("attempts_open_of_job", job.id)
                 await transaction.run("attempts_fail_pending", job.id, failure, reason, now)
