@@ -122,8 +122,8 @@ class WorkStore:
 
         One that was cancelled meanwhile and told to go on again is not done: it waits to be begun.
         """
-        now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
+            now = self._clock.utc_now()
             if state == "done" and await transaction.one("job_waits_again", job.id):
                 return
             if failure is not None:
@@ -244,8 +244,8 @@ class WorkStore:
 
     async def finish(self, outcome: AttemptOutcome) -> bool:
         """Commit completion, timings and verdict in one transaction; False when it was over already."""
-        now = self._clock.utc_now()
-        return bool(await self._database.write(self._fence, lambda: finished(outcome, now)))
+        # Its time is that of the writing: of a day that was summed up meanwhile it would be lost.
+        return bool(await self._database.write(self._fence, lambda: finished(outcome, self._clock.utc_now())))
 
 
 def _use(run_id: str) -> list[Statement]:
