@@ -113,7 +113,8 @@ class AtWork:
         return bool(flying)
 
     def stop_others(self, open_ids: Collection[str]) -> None:
-        """A job at work that is open no more was cancelled, or has just ended: its work stops."""
+        """A job at work that is open no more was cancelled, or has just ended: its work stops, and it waits no more."""
+        self.waiting.keep(open_ids)
         for active in self._active.values():
             if active.job.id not in open_ids:
                 active.scope.cancel()

@@ -47,10 +47,10 @@ class EnergyMeter:
         try:
             before = Energy(reason=SHARED) if window.shared else await self._at_opening(device)
             yield window
-            if window.shared or before.joules is None:
-                window.energy = Energy(reason=SHARED if window.shared else before.reason)
-            else:
-                window.energy = _between(before.joules, await self._counter.energy(device))
+            took = before
+            if before.joules is not None and not window.shared:
+                took = _between(before.joules, await self._counter.energy(device))
+            window.energy = Energy(reason=SHARED) if window.shared else took  # perhaps only since that reading
         finally:
             self._open[f"{kind} {device}"].remove(window)
 

@@ -118,6 +118,7 @@ class Executor:
     async def _work(self, hold: _Hold) -> None:
         for run_id in await hold.work.recover():
             log.info("run %s was interrupted; going on", run_id)
+        await hold.work.end_half_written()
         async with anyio.create_task_group() as group:
             group.start_soon(self._heartbeat, hold)
             group.start_soon(self._heed_cancels, hold)
@@ -207,6 +208,7 @@ class Executor:
             hold.idle_since = now
         if now - hold.idle_since < hold.idle_exit_s:
             return False
+        await hold.work.end_half_written()
         return await self._parts.leases.release_when_idle(hold.lease)
 
 

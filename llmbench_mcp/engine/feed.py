@@ -50,22 +50,31 @@ class Feed:
         Raises StorageError, LeaseLost.
         """
         async with self._lock:
-            if not self._ahead:
-                await self._read()
-            if not self._ahead:
-                return None
-            task = await self._task(self._ahead[0].task_hash)
-            await self._pace.admit(task)
-            await self._check_room()
-            if self.limited and await self._work.stop_at_limit(self._job.run_id):
-                self.at_limit = True
-                return None
-            attempt = self._ahead.popleft()
-            self._unclaimed.add(attempt.id)
-            if self.limited:
-                await self.claim(attempt)
-                self._ahead.clear()
-            return attempt, task
+            while not self.at_limit:
+                if not self._ahead:
+                    await self._read()
+                if not self._ahead:
+                    return None
+                task = await self._task(self._ahead[0].task_hash)
+                await self._pace.admit(task)
+                await self._check_room()
+                attempt = await self._claimed() if self.limited else self._unlimited()
+                if attempt is not None:
+                    return attempt, task
+        return None
+
+    def _unlimited(self) -> PlannedAttempt:
+        attempt = self._ahead.popleft()
+        self._unclaimed.add(attempt.id)
+        return attempt
+
+    async def _claimed(self) -> PlannedAttempt | None:
+        """The next one, already claimed; None at a limit, or where another job took what was left meanwhile."""
+        self.at_limit = await self._work.stop_at_limit(self._job.run_id)
+        attempt = self._ahead.popleft()
+        self._ahead.clear()
+        mine = not self.at_limit and await self._work.claim_within_limits(attempt, f"asking {attempt.task_id}")
+        return attempt if mine else None
 
     async def claim(self, attempt: PlannedAttempt) -> None:
         """Mark it as being asked. Raises StorageError, LeaseLost."""

@@ -113,6 +113,9 @@ class JobWorker:
         work, job = self._tools.work, self._job
         if not await work.job_loading(job):
             return
+        if self.draining:  # told so just now: nothing is loaded any more
+            await work.job_released(job)
+            return
         ready = await self._prepare()
         if ready is None:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from llmbench_mcp.domain.errors import EndpointError, RateLimitedError
@@ -45,6 +46,11 @@ class Waiting:
     def well(self, job_id: str) -> None:
         """Forget the job's outage: it went on, or ended."""
         self._outages.pop(job_id, None)
+
+    def keep(self, job_ids: Collection[str]) -> None:
+        """Forget all other jobs: one that was cancelled in an outage may be told to go on a day later."""
+        self._outages = {job_id: outage for job_id, outage in self._outages.items() if job_id in job_ids}
+        self._until = {job_id: until for job_id, until in self._until.items() if job_id in job_ids}
 
     def outage(self, job_id: str, cause: EndpointError, answered: bool) -> tuple[float, float | None]:
         """An outage: (how long it lasts by now, how long the job is held back; None when it is to be given up).

@@ -38,6 +38,8 @@ async def _release(parts: Parts, leases: LeaseStore, load: OwnLoad) -> None:
     if endpoint is None:
         return
     async with device_lock(leases, parts.clock, endpoint.device, endpoint.id, parts.settings.lease_s) as lease:
+        if any(one.key == load.key and one.keep for one in await parts.store.own()):
+            return  # asked to stay meanwhile
         backend = parts.backends.open(endpoint)
         try:
             await Residency(parts, lease).release(backend, load.served_name)

@@ -72,7 +72,9 @@ class Clearing:
             InputError: nothing is named. NotFoundError: no such run, model or suite among the results.
             ConflictError: a run of these goes on.
         """
-        groups, jobs = await self._found(wanted)
+        return await self._planned(wanted, *await self._found(wanted))
+
+    async def _planned(self, wanted: Selected, groups: Sequence[Group], jobs: Sequence[ClearableJob]) -> ClearPlan:
         going_on = dict.fromkeys(job.run_id for job in jobs if job.run_state not in _OVER)
         if going_on:
             named = ", ".join(list(going_on)[:5])
@@ -101,13 +103,13 @@ class Clearing:
         Raises:
             ConflictError: ``confirm`` is not the plan's of this moment, or a run goes on again; and as ``plan``.
         """
-        plan = await self.plan(wanted)
+        groups, jobs = await self._found(wanted)  # once: what comes later was not confirmed
+        plan = await self._planned(wanted, groups, jobs)
         if confirm != plan.confirm:
             raise ConflictError(
                 "confirm does not stand for what would be removed now.",
                 "Call results_clear with dry_run=true (results clear without --yes) and look again.",
             )
-        groups, jobs = await self._found(wanted)
         done = await self._empty(jobs, plan.attempts, on_progress)
         for group in groups:
             await self._store.remove_group(group, [job for job in jobs if job.group == group])

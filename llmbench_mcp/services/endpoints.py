@@ -93,6 +93,7 @@ class Endpoints:
             )
         reference = new.credential_ref or (known.credential_ref if known else None)
         info = await self._identify(address, new, reference)
+        known = await self._store.find(address.base)  # as it is now: the server took its time
         if known is not None:
             return await self._refresh(known, new, info), False
         device = new.device or await self._device_of(address)
@@ -133,7 +134,7 @@ class Endpoints:
             await self._store.insert(known)
         else:
             facts = {"backend": backend, "server_version": server_version, "reachable": True}
-            await self._store.update(replace(_at(known, address), **facts))  # type: ignore[arg-type]  # as above
+            await self._store.change(known.id, lambda now: replace(_at(now, address), **facts))  # type: ignore[arg-type]  # as above
         return await self.get(known.id)
 
     def _check(self, new: NewEndpoint) -> None:
@@ -174,19 +175,7 @@ class Endpoints:
             await opened.aclose()
 
     async def _refresh(self, known: Endpoint, new: NewEndpoint, info: ServerInfo) -> Endpoint:
-        changed = replace(
-            known,
-            name=new.name or known.name,
-            backend=info.backend,
-            device=new.device or known.device,
-            credential_ref=new.credential_ref or known.credential_ref,
-            concurrency=new.concurrency if new.concurrency != 1 else known.concurrency,
-            evict=new.evict or known.evict,
-            added_by=known.added_by if new.by_agent else "person",  # whom a person names once more is a person's
-            server_version=info.version,
-            reachable=True,
-        )
-        await self._store.update(changed)
+        await self._store.change(known.id, lambda now: _renewed(now, new, info))
         return await self.get(known.id)
 
     async def _device_of(self, address: Address) -> str:
@@ -220,7 +209,10 @@ class Endpoints:
         raise NotFoundError(f"There is no endpoint '{one_line(key, 80)}'.", hint, nearest(key, names))
 
     async def views(self, look: bool = False) -> list[EndpointView]:
-        """Every endpoint; with ``look`` each is asked now, concurrently, each with its own time limit."""
+        """Every endpoint; with ``look`` each is asked now, concurrently, each with its own time limit.
+
+        One that is removed meanwhile is left out.
+        """
         endpoints = await self._store.all()
         states = await self._credentials.states()
         views = {
@@ -234,12 +226,15 @@ class Endpoints:
 
         async def one(endpoint: Endpoint) -> None:
             found = await self._look(endpoint)
-            views[endpoint.id] = replace(found, credential=views[endpoint.id].credential)
+            if (now := await self._store.find(endpoint.id)) is None:
+                del views[endpoint.id]
+            else:
+                views[endpoint.id] = replace(found, endpoint=now, credential=views[endpoint.id].credential)
 
         async with anyio.create_task_group() as group:
             for endpoint in endpoints:
                 group.start_soon(one, endpoint)
-        return [views[endpoint.id] for endpoint in endpoints]
+        return list(views.values())
 
     async def _look(self, endpoint: Endpoint) -> EndpointView:
         backend = self._backends.open(endpoint)
@@ -249,15 +244,15 @@ class Endpoints:
                 residents = await backend.residents()
         except EndpointError as error:
             await self._store.failed(endpoint.id, error.what, error.word)
-            return EndpointView(await self.get(endpoint.id), error=str(error))
+            return EndpointView(endpoint, error=str(error))
         except TimeoutError:
             silent = EndpointTimeout(f"{endpoint.url} did not answer within {_LOOK_S:.0f} s.")
             await self._store.failed(endpoint.id, silent.what, silent.word)
-            return EndpointView(await self.get(endpoint.id), error=silent.what)
+            return EndpointView(endpoint, error=silent.what)
         finally:
             await backend.aclose()
         await self._store.seen(endpoint.id, info.version)
-        return EndpointView(await self.get(endpoint.id), residents)
+        return EndpointView(endpoint, residents)
 
     async def remove(self, key: str) -> Endpoint:
         """Forget an endpoint; its results stay. Raises NotFoundError, ConflictError while jobs are open."""
@@ -292,6 +287,21 @@ class Endpoints:
             info = await self._backends.detect(url, credential_ref)
             known = Endpoint("probe", "probe", url, info.backend)
         return self._backends.open(replace(known, credential_ref=credential_ref or known.credential_ref))
+
+
+def _renewed(known: Endpoint, new: NewEndpoint, info: ServerInfo) -> Endpoint:
+    return replace(
+        known,
+        name=new.name or known.name,
+        backend=info.backend,
+        device=new.device or known.device,
+        credential_ref=new.credential_ref or known.credential_ref,
+        concurrency=new.concurrency if new.concurrency != 1 else known.concurrency,
+        evict=new.evict or known.evict,
+        added_by=known.added_by if new.by_agent else "person",  # whom a person names once more is a person's
+        server_version=info.version,
+        reachable=True,
+    )
 
 
 def _at(endpoint: Endpoint, address: Address) -> Endpoint:

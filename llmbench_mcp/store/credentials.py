@@ -37,11 +37,16 @@ class CredentialStore:
         return _credential(row) if row else None
 
     async def forget(self, credential: StoredCredential) -> list[str]:
-        """Delete it and take it from the endpoints that name it; returns those endpoints' names."""
+        """Delete it and take it from the endpoints that name it; returns those endpoints' names.
+
+        Nothing is changed where another key has taken its place.
+        """
+        c = credential
         async with self._database.transaction() as transaction:
+            if not await transaction.run("credential_delete", c.name, c.place, c.slot):
+                return []
             rows = await transaction.all("credential_users", credential.reference)
             await transaction.run("credential_leave", credential.reference)
-            await transaction.run("credential_delete", credential.name)
         return [str(row["name"]) for row in rows]
 
     async def lend(self, endpoint_id: str, reference: str | None) -> None:

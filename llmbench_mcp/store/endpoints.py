@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import ConflictError
 from llmbench_mcp.domain.ports import Clock
@@ -35,12 +37,18 @@ class EndpointStore:
             seen = (e.added_by, e.server_version, _bit(e.reachable), self._clock.utc_now())
             await transaction.run("endpoint_insert", *facts, *seen)
 
-    async def update(self, endpoint: Endpoint) -> None:
-        """Overwrite all but the id; seen now. Raises ConflictError when another has its name or URL."""
-        e = endpoint
-        facts = (e.id, e.name, e.url, e.backend, e.device, e.credential_ref, e.concurrency, e.evict)
+    async def change(self, endpoint_id: str, change: Callable[[Endpoint], Endpoint]) -> None:
+        """Make of it, as it is now, what ``change`` does, all but the id; seen now. One that is gone stays so.
+
+        Raises ConflictError when another has its name or URL.
+        """
         async with self._database.transaction() as transaction:
-            await _check_free(transaction, endpoint)
+            row = await transaction.one("endpoint_by_key", endpoint_id)
+            if row is None:
+                return
+            e = change(_endpoint(row))
+            await _check_free(transaction, e)
+            facts = (e.id, e.name, e.url, e.backend, e.device, e.credential_ref, e.concurrency, e.evict)
             seen = (e.server_version, _bit(e.reachable), self._clock.utc_now())
             await transaction.run("endpoint_update", *facts, *seen, e.added_by)
 

@@ -62,7 +62,7 @@ class LeaseStore:
         return lease
 
     async def renew(self, lease: Lease, ttl_s: float) -> None:
-        """Extend it. Raises LeaseLost when another owner has it."""
+        """Extend it; one that was released stays so. Raises LeaseLost when another owner has it."""
         async with self._database.transaction(lease.key) as transaction:
             await transaction.run("lease_renew", *lease.key, self._clock.monotonic() + ttl_s)
 

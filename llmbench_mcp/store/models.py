@@ -34,9 +34,9 @@ class ModelStore:
     async def all(self) -> list[Model]:
         """Every model with its homes, by name."""
         homes: dict[str, list[Home]] = {}
-        for row in await self._database.all("homes_all"):
+        found, rows = await self._database.look(("homes_all",), ("models_all",))
+        for row in found:
             homes.setdefault(row["model_id"], []).append(_home(row))
-        rows = await self._database.all("models_all")
         return [_model(row, tuple(homes.get(row["id"], ()))) for row in rows]
 
     async def merge(self, endpoint: Endpoint, offered: Sequence[OfferedModel]) -> DiscoveryReport:

@@ -39,10 +39,13 @@ class RegradeStore:
         return [_stored(row) for row in await self._database.all("regrade_next", limit)]
 
     async def finish(self, stored: Stored, outcome: AttemptOutcome) -> None:
-        """Put the new verdict in the old one's place, and count the difference."""
+        """Put the new verdict in the old one's place, and count the difference.
+
+        Nothing is written where it was cancelled meanwhile, or is to be graded by another version of its task.
+        """
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
-            if await transaction.all("regrade_waits", stored.attempt.id):
+            if await transaction.all("regrade_waits", stored.attempt.id, stored.attempt.task_hash):
                 await _replace(transaction, stored, outcome, now)
                 await self._end(transaction, stored.attempt.run_id, now)
 

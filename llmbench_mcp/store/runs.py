@@ -69,10 +69,11 @@ class RunStore:
         """The attempts that are left, unless the run is cancelled meanwhile; then it may begin."""
         for rows in portions:
             async with self._database.transaction() as transaction:
-                if await transaction.one("run_is_open", run_id) is None:
+                if await transaction.one("run_is_making", run_id) is None:
                     return
                 await transaction.many("attempt_insert", rows)
         async with self._database.transaction() as transaction:
+            await transaction.run("run_cancel_left_behind", run_id)  # of jobs that ended meanwhile
             await transaction.run("run_making", run_id, 0)
 
     async def get(self, run_id: str) -> Run | None:
@@ -149,6 +150,7 @@ async def end_cancelled(transaction: Transaction, run_id: str, now: str) -> None
     await transaction.run("scores_tidy", run_id)
     await transaction.run("run_cancel_all_attempts", run_id)
     await transaction.run("run_cancel_jobs", run_id)
+    await transaction.run("run_making", run_id, 0)  # what is not written by now never will be
     totals = await transaction.one("run_totals", run_id)
     assert totals is not None, "sums give one row"
     state = end_of(totals)

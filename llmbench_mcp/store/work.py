@@ -14,7 +14,7 @@ from llmbench_mcp.domain.run import AnyJob, Job, JobState, OpenJob
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.store.attempts import finished
 from llmbench_mcp.store.codec import load_task
-from llmbench_mcp.store.database import Database, Row, Transaction
+from llmbench_mcp.store.database import Database, Row, Statement, Transaction
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
 from llmbench_mcp.store.tally import tally_failed
@@ -37,20 +37,26 @@ class WorkStore:
     async def recover(self) -> list[str]:
         """Take over from a dead owner: jobs and attempts in flight are pending again. Returns the runs touched.
 
-        An attempt interrupted again and again ends in an error; a run whose writer died long ago, half way, is
-        cancelled.
+        An attempt interrupted again and again ends in an error.
         """
         async with self._database.transaction(self._fence) as transaction:
             runs = [row["run_id"] for row in await transaction.all("runs_interrupted")]
             await give_up_worn_out(transaction, self._clock.utc_now())
             await transaction.run("attempts_interrupt")
             await transaction.run("jobs_interrupt")
-            for row in await transaction.all("runs_left_making", _earlier(self._clock.utc_now(), MAKING_S)):
-                await end_cancelled(transaction, row["id"], self._clock.utc_now())
             for run_id in runs:
                 await transaction.run("run_interrupt", run_id)
                 await add_event(transaction, self._clock.utc_now(), run_id, "interrupted", {})
         return runs
+
+    async def end_half_written(self) -> None:
+        """A run whose writer died long ago, half way, is cancelled: else it would be waited for without end."""
+        before = _earlier(self._clock.utc_now(), MAKING_S)
+        if not await self._database.all("runs_left_making", before):
+            return
+        async with self._database.transaction(self._fence) as transaction:
+            for row in await transaction.all("runs_left_making", before):
+                await end_cancelled(transaction, row["id"], self._clock.utc_now())
 
     async def open_jobs(self) -> list[OpenJob]:
         """Jobs not yet over whose run is not being cancelled, oldest first."""
@@ -68,9 +74,10 @@ class WorkStore:
         return [row["id"] for row in await self._database.all("run_cancel_requests")]
 
     async def end_cancelled(self, run_id: str) -> None:
-        """The run's work has stopped: record its end."""
+        """The run's work has stopped: record its end, unless it ended by itself, and perhaps goes on again."""
         async with self._database.transaction(self._fence) as transaction:
-            await end_cancelled(transaction, run_id, self._clock.utc_now())
+            if await transaction.one("run_is_to_be_cancelled", run_id):
+                await end_cancelled(transaction, run_id, self._clock.utc_now())
 
     async def job_loading(self, job: Job) -> bool:
         """The job's model is being made ready; the run counts as running from here. False when it is over already."""
@@ -111,13 +118,20 @@ class WorkStore:
         await self._database.write(self._fence, [("attempts_reset", job.id)])
 
     async def job_ended(self, job: AnyJob, state: JobState, reason: str | None, failure: str | None = None) -> None:
-        """The job is over; attempts still open get ``failure``. Ends the run when it was the last job."""
-        now = self._clock.utc_now()
+        """The job is over; attempts still open get ``failure``. Ends the run when it was the last job.
+
+        One that was cancelled meanwhile and told to go on again is not done: it waits to be begun.
+        """
         async with self._database.transaction(self._fence) as transaction:
+            now = self._clock.utc_now()
+            if state == "done" and await transaction.one("job_waits_again", job.id):
+                return
             if failure is not None:
                 rows = await transaction.all("attempts_open_of_job", job.id)
                 await transaction.run("attempts_fail_pending", job.id, failure, reason, now)
                 await tally_failed(transaction, job.id, failure, rows)
+            else:  # given back after a limit was reached
+                await transaction.run("attempts_cancel_open", job.id)
             left = await transaction.one("job_left", job.id)
             ended = "cancelled" if state == "done" and left and left["n"] else state  # stopped at a limit
             if await transaction.run("job_state", job.id, ended, reason, None):
@@ -150,16 +164,19 @@ class WorkStore:
 
     async def stop_at_limit(self, run_id: str) -> bool:
         """Whether the run has used up what it may: then nothing of it is asked any more; what is in flight goes on."""
-        found = await self._database.look(("run_get", run_id), ("run_use", run_id), ("run_in_flight", run_id))
-        now, reason = self._clock.utc_now(), None
-        if all(found) and found[0][0]["limits"]:
-            run, use, flying = (rows[0] for rows in found)
-            used = {name: use[name] + flying[name] for name in ("attempts", "tokens")}
-            used["seconds"] = self._lasted(run, now)
-            reason = _limit_reached(json.loads(run["limits"]), used)
+        found, now = await self._database.look(*_use(run_id)), self._clock.utc_now()
+        reason = self._limit_reached(found, now)
         if reason is not None:
             await self._stop_asking(run_id, reason, now)
         return reason is not None
+
+    def _limit_reached(self, found: Sequence[list[Row]], now: str) -> str | None:
+        if not all(found) or not found[0][0]["limits"]:
+            return None
+        run, use, flying = (rows[0] for rows in found)
+        used = {name: use[name] + flying[name] for name in ("attempts", "tokens")}
+        used["seconds"] = self._lasted(run, now)
+        return _limit_reached(json.loads(run["limits"]), used)
 
     def _lasted(self, run: Row, now: str) -> float:
         """Seconds since the run's first step: by the wall clock once, from then on by the clock that never jumps."""
@@ -200,6 +217,16 @@ class WorkStore:
         statements = [("attempt_claim", attempt.id, self._clock.utc_now()), ("job_step", attempt.job_id, step)]
         return bool(await self._database.write(self._fence, statements))
 
+    async def claim_within_limits(self, attempt: PlannedAttempt, step: str) -> bool:
+        """As ``claim``; False also where another job of its run has used up what the run may."""
+        now = self._clock.utc_now()
+        async with self._database.transaction(self._fence) as transaction:
+            found = [await transaction.all(*query) for query in _use(attempt.run_id)]
+            if self._limit_reached(found, now) or not await transaction.run("attempt_claim", attempt.id, now):
+                return False
+            await transaction.run("job_step", attempt.job_id, step)
+        return True
+
     async def grading(self, attempt: PlannedAttempt, usage: Usage | None) -> None:
         """Mark it grading; its tokens count from here."""
         spent = (usage.prompt_tokens, usage.completion_tokens) if usage else (None, None)
@@ -217,8 +244,12 @@ class WorkStore:
 
     async def finish(self, outcome: AttemptOutcome) -> bool:
         """Commit completion, timings and verdict in one transaction; False when it was over already."""
-        now = self._clock.utc_now()
-        return bool(await self._database.write(self._fence, lambda: finished(outcome, now)))
+        # Its time is that of the writing: of a day that was summed up meanwhile it would be lost.
+        return bool(await self._database.write(self._fence, lambda: finished(outcome, self._clock.utc_now())))
+
+
+def _use(run_id: str) -> list[Statement]:
+    return [(name, run_id) for name in ("run_get", "run_use", "run_in_flight")]
 
 
 def _earlier(now: str, seconds: float) -> str:

@@ -47,14 +47,25 @@ class Consent(BaseModel):
     remove: bool = Field(description="Remove these results for good")
 
 
-async def _ask(
+class Asked(BaseModel):
+    """What is asked of the person, and what an agreement to that stands for; no question where none can be put."""
+
+    question: str = ""
+    confirm: str = ""
+
+
+async def _look(
     ctx: Call, run_ids: Names = _NONE, model: str = "", suite: str = "", dry_run: bool = True, confirm: str = ""
-) -> Consent | Elicit[Consent]:
-    """Whether to do it: asked of the person where the client can, else of whoever knows the dry run's ``confirm``."""
+) -> Asked:
     if dry_run or not _can_ask(ctx.client_capabilities):
-        return Consent(remove=bool(confirm))
+        return Asked(confirm=confirm)
     plan = await (await app_of(ctx)).clearing.plan(_wanted(run_ids, model, suite))
-    return Elicit(_question(plan), Consent)
+    return Asked(question=_question(plan), confirm=confirm or plan.confirm)
+
+
+async def _ask(asked: Annotated[Asked, Resolve(_look)]) -> Consent | Elicit[Consent]:
+    """Whether to do it: asked of the person where the client can, else of whoever knows the dry run's ``confirm``."""
+    return Elicit(asked.question, Consent) if asked.question else Consent(remove=bool(asked.confirm))
 
 
 def _can_ask(client: ClientCapabilities | None) -> bool:
@@ -79,6 +90,7 @@ def _question(plan: ClearPlan) -> str:
 
 async def results_clear(  # noqa: PLR0913 - the arguments are the tool's schema
     ctx: Call,
+    asked: Annotated[Asked, Resolve(_look)],
     consent: Annotated[ElicitationResult[Consent], Resolve(_ask)],
     run_ids: Names = _NONE,
     model: Annotated[str, Field(description="name or id; without run_ids all its results")] = "",
@@ -94,8 +106,6 @@ async def results_clear(  # noqa: PLR0913 - the arguments are the tool's schema
         return reply(_planned(await clearing.plan(wanted)))
     if not isinstance(consent, AcceptedElicitation):
         raise ToolError("The person did not agree; nothing was removed.")
-    if _can_ask(ctx.client_capabilities) and not confirm:
-        confirm = (await clearing.plan(wanted)).confirm if consent.data.remove else ""
     if not consent.data.remove:
         raise ToolError(
             "Nothing was removed: it was not confirmed. Call results_clear with dry_run=true, show the person what "
@@ -105,7 +115,8 @@ async def results_clear(  # noqa: PLR0913 - the arguments are the tool's schema
     async def tell(done: int, total: int) -> None:
         await ctx.report_progress(done, total)
 
-    return reply(_cleared(await clearing.clear(wanted, confirm, tell)))
+    # By what was told: since then, while the person thought it over, more may have come.
+    return reply(_cleared(await clearing.clear(wanted, asked.confirm, tell)))
 
 
 def _planned(plan: ClearPlan) -> Clearing:

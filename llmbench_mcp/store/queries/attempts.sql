@@ -38,6 +38,10 @@ on conflict (attempt_id) do nothing;
 update attempts set state = 'error', failure = $2, message = $3, finished_at = $4
 where job_id = $1 and state in ('pending', 'generating', 'grading');
 
+-- name: attempts_cancel_open
+update attempts set state = 'cancelled', failure = null
+where job_id = $1 and state in ('pending', 'generating', 'grading');
+
 -- name: attempts_page
 select a.*, j.model_name, j.endpoint_name, j.suite, j.sampling
 from attempts a join jobs j on j.id = a.job_id

@@ -14,7 +14,7 @@ set origin = $2, place = $3, slot = $4, set_at = $5, expires_at = $6;
 update credentials set origin = $2 where name = $1 and origin is null;
 
 -- name: credential_delete
-delete from credentials where name = $1;
+delete from credentials where name = $1 and place = $2 and slot = $3;
 
 -- name: credential_users
 select name from endpoints where credential_ref = $1 order by name;

@@ -10,7 +10,7 @@ set owner = excluded.owner, fence = excluded.fence, host = excluded.host, boot_i
     acquired_at = excluded.acquired_at;
 
 -- name: lease_renew
-update leases set expires_mono = $4 where scope = $1 and owner = $2 and fence = $3;
+update leases set expires_mono = $4 where scope = $1 and owner = $2 and fence = $3 and expires_mono > 0;
 
 -- name: lease_release
 update leases set expires_mono = 0 where scope = $1 and owner = $2 and fence = $3;

@@ -60,7 +60,7 @@ where id = $1 and state = 'regrade';
 select 1 as held from attempts where run_id = $1 and state = 'regrade' limit 1;
 
 -- name: regrade_waits
-select 1 as held from attempts where id = $1 and state = 'regrade';
+select 1 as held from attempts where id = $1 and state = 'regrade' and coalesce(regrade_hash, task_hash) = $2;
 
 -- name: regrade_give_up
 update attempts set state = case when passed is null then 'error' else 'done' end

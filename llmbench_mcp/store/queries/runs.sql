@@ -87,8 +87,14 @@ order by j.created_at, j.position;
 -- name: run_making
 update runs set making = $2 where id = $1;
 
--- name: run_is_open
-select 1 as yes from runs where id = $1 and state in ('queued', 'running', 'paused') and cancel_requested = 0;
+-- name: run_is_making
+select 1 as yes from runs
+where id = $1 and making = 1 and state in ('queued', 'running', 'paused') and cancel_requested = 0;
+
+-- name: run_cancel_left_behind
+update attempts set state = 'cancelled'
+where run_id = $1 and state = 'pending'
+  and job_id in (select id from jobs where run_id = $1 and state not in ('pending', 'loading', 'running'));
 
 -- name: runs_left_making
 select id from runs where making = 1 and created_at < $1 and state in ('queued', 'running', 'paused');
@@ -128,6 +134,9 @@ update runs set cancel_requested = 1 where id = $1 and state in ('queued', 'runn
 -- name: run_cancel_requests
 select id from runs where cancel_requested = 1 and state in ('queued', 'running', 'paused');
 
+-- name: run_is_to_be_cancelled
+select 1 as yes from runs where id = $1 and cancel_requested = 1 and state in ('queued', 'running', 'paused');
+
 -- name: run_cancel_pending_attempts
 update attempts set state = 'cancelled', failure = null where run_id = $1 and state = 'pending';
 
@@ -164,6 +173,11 @@ from jobs where run_id = $1;
 
 -- name: job_state
 update jobs set state = $2, reason = $3, step = $4 where id = $1 and state in ('pending', 'loading', 'running');
+
+-- name: job_waits_again
+select 1 as yes from jobs j
+where j.id = $1 and j.state = 'pending'
+  and exists (select 1 from attempts a where a.job_id = j.id and a.state = 'pending');
 
 -- name: job_remark
 update jobs set residency = $2 where id = $1;
