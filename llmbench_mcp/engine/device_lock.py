@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from llmbench_mcp.domain.clock import host_name
-from llmbench_mcp.domain.errors import DeviceBusy, StorageError
+from llmbench_mcp.domain.errors import DeviceBusy, LeaseLost, StorageError
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.engine.placement import HOSTED
 from llmbench_mcp.store.leases import Lease, LeaseStore
@@ -29,22 +29,31 @@ async def device_lock(
     """Hold the device; the block is cancelled when the lease is lost.
 
     Raises:
-        DeviceBusy: another process holds it.
-        LeaseLost: it was taken over, after this process had slept beyond ``ttl_s``.
+        DeviceBusy: another process holds it; in a group where that took it over, after this one had stood still
+            beyond ``ttl_s``.
     """
     lease = await leases.acquire(lock_scope(device, endpoint_id), ttl_s)
     if lease is None:
-        raise DeviceBusy(
-            f"{device} is in use by another process.", "Wait for its run, or cancel that: run_list (run list)."
-        )
+        raise _busy(device)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_keep, leases, clock, lease, ttl_s)
             yield lease
             group.cancel_scope.cancel()
+    except* LeaseLost:
+        held = await leases.view(lease.scope)
+        if held is None or held.owner == lease.owner:
+            raise  # another lease, that the block's own work is done under
+        raise _busy(device) from None
     finally:
         with anyio.move_on_after(5, shield=True):
             await leases.release(lease)
+
+
+def _busy(device: str) -> DeviceBusy:
+    return DeviceBusy(
+        f"{device} is in use by another process.", "Wait for its run, or cancel that: run_list (run list)."
+    )
 
 
 async def _keep(leases: LeaseStore, clock: Clock, lease: Lease, ttl_s: float) -> None:

@@ -128,7 +128,7 @@ class JobWorker:
             raise self._no_room
         if self._halt is not None:
             await self._stop(self._halt)
-        elif self.draining:
+        elif self.draining and await work.next_attempts(job.id, 1):
             await work.job_released(job)
         else:
             await self._finish()

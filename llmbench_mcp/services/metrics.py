@@ -84,10 +84,12 @@ class Metrics:
         now = self._clock.utc_now()
         if self._ledger is None:
             self._ledger = _Ledger(now)
-        found = await self._store.look(_earlier(self._looked_at or now))
+        since = _earlier(self._looked_at or now)
+        found = await self._store.look(since)
+        while any(job.id not in found.job_speeds for job in self._ledger.young(found)):
+            # All at one moment: what ends between two would count twice.
+            found = await self._store.look(since, [job.id for job in self._ledger.young(found)])
         self._looked_at = now
-        for job in self._ledger.young(found):
-            self._ledger.enter_young(job, found, await self._store.speeds_of(job.id))
         self._ledger.enter(found)
         return Figures(
             found,
@@ -122,11 +124,10 @@ class _Ledger:
             if job.key in look.speeds and job.key not in self._speeds and job.created_at >= self._since
         ]
 
-    def enter_young(self, job: JobTally, look: Look, sums: SpeedSums) -> None:
-        endpoint, model, _ = look.speeds[job.key]
-        self._add(self._pair(endpoint, model), sums)
-
     def enter(self, look: Look) -> None:
+        for job in self.young(look):
+            endpoint, model, _ = look.speeds[job.key]
+            self._add(self._pair(endpoint, model), look.job_speeds[job.id])
         for job in look.jobs:
             self._enter_job(job)
         for failure in look.failures:

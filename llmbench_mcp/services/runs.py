@@ -99,9 +99,10 @@ class Runs:
         remarks = (*planned.remarks, remark) if remark else planned.remarks
         return Started(run, run_id == planned.plan.id, estimate_s, remarks)
 
-    async def start_planned(self, planned: Planned) -> str:
-        """Write a run that was planned already and see that an executor lives; returns its id. Raises ConflictError."""
-        run_id = await self._write(planned)
+    async def start_planned(self, planned: Planned, alone_among: str) -> str:
+        """Write a run that was planned already and see that an executor lives; returns its id, or that of one which is
+        open under an idempotency key that begins so. Raises ConflictError."""
+        run_id = await self._write(planned, alone_among)
         await self._executors.ensure()
         return run_id
 
@@ -113,13 +114,13 @@ class Runs:
         estimate_s = await self._estimate(planned)
         return RunPreview(planned.plan.planned, loads, estimate_s, tuple(dict.fromkeys(labels)), planned.remarks)
 
-    async def _write(self, planned: Planned) -> str:
+    async def _write(self, planned: Planned, alone_among: str | None = None) -> str:
         served = {job_id: target.served_name for job_id, target in planned.targets.items()}
         labels = {
             job_id: (target.model.name, target.endpoint.name, target.endpoint.device)
             for job_id, target in planned.targets.items()
         }
-        return await self._store.create(planned.plan, served, labels)
+        return await self._store.create(planned.plan, served, labels, alone_among)
 
     async def _estimate(self, planned: Planned) -> float | None:
         total = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -114,7 +115,7 @@ class Schedules:
         """
         schedule = await self.get(key)
         wanted = replace(schedule, only_changed=schedule.only_changed and not everything)
-        result = await self._do(wanted, None)
+        result = await self._do(wanted, f"{_keys(schedule)}now:{new_id('run')}")
         if result.outcome == "started":
             await self._store.note(schedule, result)
         return result
@@ -148,7 +149,7 @@ class Schedules:
 
     async def _deal_with(self, schedule: Schedule) -> Result:
         try:
-            result = await self._do(schedule, f"schedule:{schedule.id}:{schedule.due_at}")
+            result = await self._do(schedule, f"{_keys(schedule)}{schedule.due_at}")
         except (StorageError, LeaseLost):
             raise
         except BenchError as error:
@@ -158,12 +159,12 @@ class Schedules:
         log.info("schedule %s: %s %s %s", schedule.name, result.outcome, result.run_id or "", told)
         return result
 
-    async def _do(self, schedule: Schedule, key: str | None) -> Result:
-        """Under a key nothing is started twice, whoever tries."""
-        if key and (run_id := await self._store.run_of_key(key)):
+    async def _do(self, schedule: Schedule, key: str) -> Result:
+        """Under a key nothing is started twice, whoever tries, and nothing beside another run of the schedule."""
+        if run_id := await self._store.run_of_key(key):
             return Result("started", run_id)
         if run_id := await self._store.unfinished_run(schedule.id):
-            return Result("skipped", run_id, (f"run {run_id} of this schedule is not over yet",))
+            return _skipped(run_id)
         await self._looks.look()
         self._retests.read_suites_anew()
         found = await self._retests.plan(schedule.request, only_changed=schedule.only_changed)
@@ -171,17 +172,27 @@ class Schedules:
         if found.planned is None:
             return Result("unchanged" if found.unchanged else "failed", None, (*_unchanged(found), *left_out))
         plan = replace(found.planned.plan, request=replace(schedule.request, idempotency_key=key))
-        try:
-            run_id = await self._runs.start_planned(replace(found.planned, plan=plan))
-        except ConflictError:
-            # Another process was faster; what it saw to be changed may be more or less.
-            run_id = await self._store.run_of_key(key or "")
+        other = ""
+        with suppress(ConflictError):  # another process was faster; what it saw to be changed may be more or less
+            other = await self._runs.start_planned(replace(found.planned, plan=plan), _keys(schedule))
+        run_id = await self._store.run_of_key(key)
+        if run_id is None:
+            return _skipped(other)
         return Result("started", run_id, (*found.reasons, *_unchanged(found), *left_out))
 
     def _next(self, when: str, zone: str) -> str:
         now = datetime.fromisoformat(self._clock.utc_now())
         due = next_due(cron_of(when), zone, now)
         return due.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _keys(schedule: Schedule) -> str:
+    """How the idempotency keys of its runs begin."""
+    return f"schedule:{schedule.id}:"
+
+
+def _skipped(run_id: str) -> Result:
+    return Result("skipped", run_id, (f"run {run_id} of this schedule is not over yet",))
 
 
 def _unchanged(found: Retest) -> tuple[str, ...]:

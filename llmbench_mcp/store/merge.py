@@ -55,8 +55,7 @@ class Merge:
 
     async def homes(self) -> dict[str, Row]:
         """What is known to be offered here, by served name. Raises NotFoundError for an endpoint that is gone."""
-        if not await self._transaction.one("endpoint_by_key", self._endpoint.id):
-            raise NotFoundError(f"Endpoint {self._endpoint.name!r} was removed meanwhile.", "Add it again first.")
+        await check_there(self._transaction, self._endpoint)
         rows = await self._transaction.all("homes_with_models", self._endpoint.id)
         return {row["served_name"]: row for row in rows}
 
@@ -163,6 +162,12 @@ class Merge:
 
     async def _homeless(self, model_id: str) -> bool:
         return await model_rows.homeless(self._transaction, self._now, model_id)
+
+
+async def check_there(transaction: Transaction, endpoint: Endpoint) -> None:
+    """Raises NotFoundError for an endpoint that is gone."""
+    if not await transaction.one("endpoint_by_key", endpoint.id):
+        raise NotFoundError(f"Endpoint {endpoint.name!r} was removed meanwhile.", "Add it again first.")
 
 
 def _is_same(home: Row, offered: OfferedModel) -> bool:

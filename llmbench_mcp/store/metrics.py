@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from llmbench_mcp.domain.run import JobState, RunState
 from llmbench_mcp.store.database import Database, Row
@@ -61,6 +62,8 @@ class Look:
     failures: list[FailureTally]
     speeds: dict[SpeedKey, tuple[str, str, SpeedSums]]
     """By key: endpoint, model and sums."""
+    job_speeds: Mapping[str, SpeedSums] = field(default_factory=dict)
+    """By job, its part of those sums, of the jobs it was asked of."""
 
 
 class MetricsStore:
@@ -69,14 +72,19 @@ class MetricsStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def look(self, since: str) -> Look:
-        """The present state; what ended before ``since`` (ISO 8601 UTC) is left out."""
-        runs, flight, jobs, failures, speeds = await self._database.look(
+    async def look(self, since: str, parts_of: Sequence[str] = ()) -> Look:
+        """The present state; what ended before ``since`` (ISO 8601 UTC) is left out.
+
+        Args:
+            parts_of: jobs whose part of the sums of speeds is wanted, too: a look through their attempts.
+        """
+        runs, flight, jobs, failures, speeds, *parts = await self._database.look(
             ("metrics_runs",),
             ("metrics_in_flight",),
             ("metrics_jobs", since),
             ("metrics_failures", since),
             ("metrics_speeds", since),
+            *(("metrics_job_speeds", job_id) for job_id in parts_of),
         )
         return Look(
             {row["state"]: row["n"] for row in runs},
@@ -84,11 +92,8 @@ class MetricsStore:
             [_job(row) for row in jobs],
             [FailureTally(row["id"], row["created_at"], row["endpoint"], row["failure"], row["n"]) for row in failures],
             {_key(row): (row["endpoint"], row["model"], _sums(row)) for row in speeds},
+            {job_id: _sums(rows[0]) for job_id, rows in zip(parts_of, parts, strict=True)},
         )
-
-    async def speeds_of(self, job_id: str) -> SpeedSums:
-        """One job's part of the sums of speeds: a look through its attempts."""
-        return _sums((await self._database.all("metrics_job_speeds", job_id))[0])
 
 
 _JOB_FACTS = ("id", "endpoint", "model", "state", "created_at", "planned", "done", "errors", "passed", "tokens")

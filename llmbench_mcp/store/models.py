@@ -21,7 +21,7 @@ from llmbench_mcp.domain.model import (
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.store import model_rows
 from llmbench_mcp.store.database import Database, Row, Transaction
-from llmbench_mcp.store.merge import Merge
+from llmbench_mcp.store.merge import Merge, check_there
 
 
 class ModelStore:
@@ -62,8 +62,13 @@ class ModelStore:
             return True
 
     async def assign(self, model_id: str, endpoint: Endpoint | None) -> None:
-        """Assign to an endpoint (status active) or to none (status new); a disabled model stays disabled."""
+        """Assign to an endpoint (status active) or to none (status new); a disabled model stays disabled.
+
+        Raises NotFoundError for an endpoint that is gone.
+        """
         async with self._database.transaction() as transaction:
+            if endpoint is not None:
+                await check_there(transaction, endpoint)
             now = self._clock.utc_now()
             await transaction.run("model_assign", model_id, endpoint.id if endpoint else None)
             await model_rows.event(transaction, now, model_id, ("assigned", endpoint.name if endpoint else "nowhere"))

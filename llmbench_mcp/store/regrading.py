@@ -18,12 +18,10 @@ from llmbench_mcp.store.tally import add_scores, change_of_marks, take_scores
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A completion to grade again, and the verdict it had; ``passed`` None: it had none."""
+    """A completion to grade again."""
 
     attempt: PlannedAttempt
     completion: Completion
-    passed: bool | None
-    failure: str | None
 
 
 class RegradeStore:
@@ -45,8 +43,9 @@ class RegradeStore:
         """
         now = self._clock.utc_now()
         async with self._database.transaction(self._fence) as transaction:
-            if await transaction.all("regrade_waits", stored.attempt.id, stored.attempt.task_hash):
-                await _replace(transaction, stored, outcome, now)
+            now_is = await transaction.one("regrade_waits", stored.attempt.id, stored.attempt.task_hash)
+            if now_is is not None:
+                await _replace(transaction, now_is, outcome, now)
                 await self._end(transaction, stored.attempt.run_id, now)
 
     async def _end(self, transaction: Transaction, run_id: str, now: str) -> None:
@@ -61,14 +60,16 @@ class RegradeStore:
             await add_event(transaction, now, run_id, state, {})
 
 
-async def _replace(transaction: Transaction, stored: Stored, outcome: AttemptOutcome, now: str) -> None:
-    attempt, grade = stored.attempt, outcome.grade
+async def _replace(transaction: Transaction, before: Row, outcome: AttemptOutcome, now: str) -> None:
+    """``before``: the attempt as it is, which may have been asked again since its completion was read."""
+    attempt, grade = outcome.attempt, outcome.grade
     await take_scores(transaction, [attempt.id])
     await transaction.run("regrade_finish", *finish_row(outcome, now)[:12])
     await add_scores(transaction, [attempt.id])
-    if attempt.counted:
+    if before["counted"]:
+        passed = None if before["passed"] is None else bool(before["passed"])
         new = (grade.passed, grade.failure) if grade else (None, outcome.failure)
-        await transaction.batch(change_of_marks(attempt.job_id, (stored.passed, stored.failure), new))
+        await transaction.batch(change_of_marks(attempt.job_id, (passed, before["failure"]), new))
 
 
 async def _move_ungraded(transaction: Transaction, run_id: str) -> None:
@@ -84,5 +85,4 @@ def _stored(row: Row) -> Stored:
     texts = texts_of(row)
     assert texts is not None, "only what has a completion is graded again"
     completion = answer_of(texts, row["finish_reason"])
-    passed = None if row["passed"] is None else bool(row["passed"])
-    return Stored(PlannedAttempt(**{name: row[name] for name in names}), completion, passed, row["failure"])
+    return Stored(PlannedAttempt(**{name: row[name] for name in names}), completion)

@@ -30,7 +30,10 @@ class OwnLoad:
 
 
 class ResidencyStore:
-    """Survives the process: the next executor knows what it may unload. Writes carry the device's lease."""
+    """Survives the process: the next executor knows what it may unload. Writes carry the device's lease.
+
+    Of an endpoint that was removed meanwhile nothing is kept.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

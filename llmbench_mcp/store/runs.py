@@ -28,7 +28,13 @@ class RunStore:
         self._database = database
         self._clock = clock
 
-    async def create(self, plan: RunPlan, served_names: dict[str, str], labels: dict[str, tuple[str, str, str]]) -> str:
+    async def create(
+        self,
+        plan: RunPlan,
+        served_names: dict[str, str],
+        labels: dict[str, tuple[str, str, str]],
+        alone_among: str | None = None,
+    ) -> str:
         """Write run, jobs and attempts; returns the run's id.
 
         One transaction, but for large runs: their attempts come in portions, so that nobody else has to wait for
@@ -38,6 +44,7 @@ class RunStore:
             plan: the frozen plan.
             served_names: by job id, the model's name at its endpoint.
             labels: by job id, (model name, endpoint name, device).
+            alone_among: how idempotency keys begin of which no other run may be open; such a run's id is returned.
 
         A second request under the same idempotency key returns the first run's id.
 
@@ -48,10 +55,8 @@ class RunStore:
         request_hash = short_hash(request_facts(request))
         now = self._clock.utc_now()
         async with self._database.transaction() as transaction:
-            if request.idempotency_key:
-                earlier = await transaction.one("run_by_idempotency_key", request.idempotency_key)
-                if earlier:
-                    return _same_request(earlier, request_hash)
+            if earlier := await _earlier(transaction, request.idempotency_key, request_hash, alone_among):
+                return earlier
             await transaction.run("run_insert", plan.id, *_run_row(request, request_hash, now))
             for position, job in enumerate(plan.jobs):
                 row = (plan.id, position, job.model_id, labels[job.id][0], served_names[job.id], job.endpoint_id)
@@ -170,6 +175,15 @@ def end_of(totals: Row) -> RunState:
 async def add_event(transaction: Transaction, now: str, run_id: str, kind: str, data: Mapping[str, object]) -> None:
     """Append to the run's history."""
     await transaction.run("event_insert", now, run_id, kind, dump(dict(data)))
+
+
+async def _earlier(transaction: Transaction, key: str | None, request_hash: str, alone_among: str | None) -> str | None:
+    """The run that is there in place of a new one."""
+    same = await transaction.one("run_by_idempotency_key", key) if key else None
+    if same:
+        return _same_request(same, request_hash)
+    other = await transaction.one("run_open_among", alone_among) if alone_among else None
+    return str(other["id"]) if other else None
 
 
 def _same_request(earlier: Row, request_hash: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.run import Job, RunRequest
 from llmbench_mcp.store.leases import Lease, LeaseStore
 from llmbench_mcp.store.work import WorkStore
@@ -66,3 +67,22 @@ async def test_a_lease_given_up_for_want_of_work_is_not_taken_back_by_its_own_re
         with anyio.fail_after(60):
             await app.executor.run()
     assert seen == [False]
+
+
+async def test_told_to_leave_during_the_last_answer_it_ends_the_run(tmp_path: Path) -> None:
+    box = server("m", can_load=True)
+    write_suite(tmp_path, 2)
+    async with opened(tmp_path, {URL: box}) as app:
+
+        def answer(request: ChatRequest, times: int) -> Completion:
+            if request.prompt.startswith("Question 2"):
+                app.executor.drain()
+            return right(request, times)
+
+        box.answer = answer
+        await assigned(app, URL)
+        run_id = (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id
+        with anyio.fail_after(30):
+            await app.executor.run()
+        run = await app.runs.get(run_id)
+    assert (run.state, run.passed, box.unloads) == ("completed", 2, ["m"])

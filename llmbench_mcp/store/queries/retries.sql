@@ -45,7 +45,7 @@ select distinct run_id from attempts where state = 'regrade';
 
 -- name: regrade_next
 select a.id, a.run_id, a.job_id, a.task_id, coalesce(a.regrade_hash, a.task_hash) as task_hash, a.repeat,
-       a.try as tries, a.counted, a.passed, a.failure, a.finish_reason, a.validator_version, c.text, c.reasoning, c.tool_calls, c.packed
+       a.try as tries, a.counted, a.finish_reason, a.validator_version, c.text, c.reasoning, c.tool_calls, c.packed
 from attempts a join completions c on c.attempt_id = a.id
 where a.state = 'regrade' order by a.run_id, a.number limit $1;
 
@@ -60,7 +60,8 @@ where id = $1 and state = 'regrade';
 select 1 as held from attempts where run_id = $1 and state = 'regrade' limit 1;
 
 -- name: regrade_waits
-select 1 as held from attempts where id = $1 and state = 'regrade' and coalesce(regrade_hash, task_hash) = $2;
+select counted, passed, failure from attempts
+where id = $1 and state = 'regrade' and coalesce(regrade_hash, task_hash) = $2;
 
 -- name: regrade_give_up
 update attempts set state = case when passed is null then 'error' else 'done' end

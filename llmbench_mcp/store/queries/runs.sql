@@ -5,6 +5,11 @@ values ($1, $2, 'queued', $3, $4, $5, $6, $7, $8);
 -- name: run_by_idempotency_key
 select id, request_hash from runs where idempotency_key = $1;
 
+-- name: run_open_among
+select id from runs
+where substr(idempotency_key, 1, length($1)) = $1 and state in ('queued', 'running', 'paused')
+limit 1;
+
 -- name: job_insert
 insert into jobs (id, run_id, position, model_id, model_name, served_name, endpoint_id, endpoint_name, device, suite,
                   sampling, sampling_key, identity_key, manifest, state, planned, created_at)
