@@ -320,9 +320,12 @@ class Residency:
             notes.add(f"{share:.0f} % of it lies in the CPU's memory")
 
     async def release(self, backend: Backend, served_name: str) -> None:
-        """Unload it if we loaded it; a model somebody else loaded stays. What fails to leave stays remembered."""
+        """Unload it if we loaded it; a model somebody else loaded stays, and one that was once asked to stay.
+
+        What fails to leave stays remembered.
+        """
         endpoint = backend.endpoint
-        own = {load.key for load in await self._parts.store.own() if load.held_level is None}
+        own = {load.key for load in await self._parts.store.own() if load.held_level is None and not load.keep}
         if (endpoint.id, served_name) not in own:
             return
         try:

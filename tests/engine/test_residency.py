@@ -43,3 +43,14 @@ async def test_nothing_is_loaded_on_top_of_a_model_that_does_not_leave(tmp_path:
     assert run.jobs[0].state == "blocked"
     assert "'a' is still loaded" in (run.reason or "")
     assert box.loads == ["a"]
+
+
+async def test_a_model_that_was_asked_to_stay_stays_after_later_runs_of_it(tmp_path: Path) -> None:
+    box = server("a", answer=right, can_load=True)
+    write_suite(tmp_path, 1)
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        await finished(app, (await app.runs.start(RunRequest(("a",), ("sums",), keep_loaded=True))).run.id)
+        run = await finished(app, (await app.runs.start(RunRequest(("a",), ("sums",)))).run.id)
+    assert (run.state, run.passed) == ("completed", 1)
+    assert (box.loads, box.unloads, box.loaded) == (["a"], [], ["a"])
