@@ -55,9 +55,11 @@ def tasks_in(path: Path | None) -> tuple[Task, ...]:
 
 def _entries(path: Path) -> list[Any]:
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        with path.open("rb") as stream:
+            raw = stream.read(_MOST_BYTES + 1)  # a device has no size
+        if len(raw) > _MOST_BYTES:
             raise InputError(f"{path} is larger than {_MOST_BYTES} bytes.", "Split it.")
-        text = path.read_text(encoding="utf-8-sig")
+        text = raw.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}.", "Give a UTF-8 file.") from error
     if text.lstrip().startswith("["):

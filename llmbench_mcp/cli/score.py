@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TextIO
@@ -16,6 +16,7 @@ import typer
 from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.cli.session import session
 from llmbench_mcp.cli.usage import UsageError
+from llmbench_mcp.domain.errors import InputError
 
 _MAX_JOBS = 256
 _SHOWN_EVERY_S = 0.2
@@ -43,7 +44,7 @@ def score(
         source.close()
         raise
     # Closed also when Ctrl-C comes between two results: then the grading of the next ones is ended.
-    with sink as target, closing(scoring.score(source.readline, jobs or os.cpu_count() or 1)) as results:
+    with sink as target, closing(scoring.score(_lines_of(source, input), jobs or os.cpu_count() or 1)) as results:
         clean = _write(_counted(results), target)
     source.close()  # only now: closing waits for a read under way, which must not hold up Ctrl-C
     return exit_codes.OK if clean else exit_codes.FAILED
@@ -55,6 +56,19 @@ def _source(name: str, context: typer.Context) -> BinaryIO:
         return open(sys.stdin.fileno() if name == "-" else name, "rb", closefd=name != "-")
     except (OSError, ValueError) as error:
         raise UsageError(f"{name} cannot be read: {_reason(error)}.", context) from error
+
+
+def _lines_of(source: BinaryIO, name: str) -> Callable[[int], bytes]:
+    """Its ``readline``. Raises InputError for a file that opens and then cannot be read."""
+
+    def readline(limit: int) -> bytes:
+        try:
+            return source.readline(limit)
+        except OSError as error:
+            told = "Answers before that place are graded; copy the file elsewhere, or give it by standard input."
+            raise InputError(f"{name} cannot be read on: {_reason(error)}.", told) from error
+
+    return readline
 
 
 def _target(name: str, source: str, context: typer.Context) -> TextIO:

@@ -46,5 +46,7 @@ def _may_run_code(word: str) -> bool:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return word == "-" and not os.isatty(descriptor)  # a pipe cannot be looked into
         return any(sign in os.pread(descriptor, _LOOKED_AT, 0) for sign in _SIGNS)
+    except OSError:  # whoever reads it whole will say so
+        return False
     finally:
         os.close(descriptor)

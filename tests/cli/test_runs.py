@@ -240,3 +240,9 @@ def test_a_run_with_errors_ends_with_its_own_exit_code(cli: Cli, ready: FakeServ
     assert said.code == exit_codes.RUN_NOT_CLEAN
     assert "1 error" in said.out
     assert not said.has_traceback
+
+
+def test_a_file_of_tasks_without_an_end_is_refused(cli: Cli) -> None:
+    said = cli("run", "start", "--model", "m", "--tasks", "/dev/zero")
+    assert said.code != exit_codes.OK
+    assert "/dev/zero is larger than" in said.err

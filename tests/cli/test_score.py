@@ -141,6 +141,13 @@ def test_wrong_arguments_are_told_with_exit_code_2(cli: Cli, given: Path, argv: 
     assert given.read_text() == line(id=1)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a file that opens and cannot be read")
+def test_a_file_that_opens_and_cannot_be_read_is_told(cli: Cli) -> None:
+    said = cli("score", "/proc/self/mem")
+    assert (said.code, said.out) == (exit_codes.FAILED, "")
+    assert said.err.startswith("error: /proc/self/mem cannot be read on: ")
+
+
 def test_nothing_in_gives_nothing_out(cli: Cli, given: Path) -> None:
     given.write_text("\n\n")
     said = cli("score", str(given))

@@ -19,7 +19,7 @@ from llmbench_validators.json_schema_check import Problem
 from llmbench_validators.limited import LimitExceeded
 from llmbench_validators.types import Completion, Stage, ValidationSpecError, Verdict
 
-VERSION = "1"
+VERSION = "2"
 
 _MAX_FINDINGS = 10
 
