@@ -60,6 +60,13 @@ def counts(run: Run) -> str:
     return f"{run.passed} passed, {run.done - run.passed} failed{errors}"
 
 
+def time_left(run: Run) -> str:
+    """How long the run takes, as far as that is known."""
+    if run.eta_s:
+        return f"{figures.roughly(run.eta_s)} left"
+    return f"at least {figures.roughly(run.least_left_s).removeprefix('about ')} left" if run.least_left_s else ""
+
+
 def step(run: Run) -> str:
     """What is being done now."""
     job = next((job for job in run.jobs if job.state in ("running", "loading")), None)
@@ -92,7 +99,7 @@ class LiveProgress:
 
     async def __call__(self, run: Run) -> None:
         """Move the bar."""
-        left = f"about {figures.duration(run.eta_s)} left" if run.eta_s else ""
+        left = time_left(run)
         finished = run.done + run.errors
         self._bars.update(
             self._task, total=run.planned, completed=finished, counts=counts(run), left=left, step=step(run)

@@ -191,7 +191,11 @@ AnyJob = Job | OpenJob
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as stored, with its jobs and totals."""
+    """A run as stored, with its jobs and totals.
+
+    ``eta_s``: how long it has left, where that is known of all its open jobs; else ``least_left_s`` is what those take
+    of which it is known.
+    """
 
     id: str
     state: RunState
@@ -209,6 +213,7 @@ class Run:
     failures: Mapping[str, int] = field(default_factory=dict)
     eta_s: float | None = None
     attempts_per_minute: float | None = None
+    least_left_s: float | None = None
 
     @property
     def is_over(self) -> bool:

@@ -144,7 +144,7 @@ class Runs:
     async def _as_it_is(self, run: Run) -> Run:
         """A run that cannot go on because nothing can be written is paused, though nobody could write that."""
         trouble = None if run.is_over else await self._executors.trouble()
-        return run if trouble is None else replace(run, state="paused", reason=str(trouble), eta_s=None)
+        return run if trouble is None else replace(run, state="paused", reason=str(trouble), eta_s=None, least_left_s=None)
 
     async def page(self, limit: int = 10, offset: int = 0) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""
