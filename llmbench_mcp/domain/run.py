@@ -38,6 +38,15 @@ class RunLimits:
         figures = {"tokens": self.tokens, "seconds": self.seconds, "attempts": self.attempts}
         return {name: figure for name, figure in figures.items() if figure is not None}
 
+    def told(self, planned: int) -> str | None:
+        """In words, as "its limit of 3 attempts or 60 seconds"; None where none can end a run of so many attempts."""
+        biting = [
+            f"{figure:,.15g} {name if figure != 1 else name.removesuffix('s')}"
+            for name, figure in self.as_dict().items()
+            if name != "attempts" or figure < planned
+        ]
+        return f"its limit of {' or '.join(biting)}" if biting else None
+
 
 _MOST = 10**15
 """Far beyond any use, and well within what every place that a limit comes to can hold."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from llmbench_mcp.domain.endpoint import HOSTED
 from llmbench_mcp.domain.errors import ConflictError
@@ -23,6 +23,13 @@ _job_fields = itemgetter(*(name for name in Job._fields if name != "budget"))
 
 PORTION = 5_000
 """Attempts written in one transaction: a fraction of a second."""
+
+
+class TaskPace(NamedTuple):
+    """Of one answer on average: seconds, and tokens as far as they were counted."""
+
+    mean_s: float
+    answer_tokens: float
 
 
 class RunStore:
@@ -122,9 +129,10 @@ class RunStore:
         """The runs that still want an executor, oldest first."""
         return [row["id"] for row in await self._database.all("runs_unfinished_ids")]
 
-    async def paces(self, model_id: str) -> dict[str, float]:
-        """By task id, the mean time that model took for it before, seconds."""
-        return {row["task_id"]: row["mean_s"] for row in await self._database.all("history_paces", model_id)}
+    async def paces(self, model_id: str, endpoint_id: str) -> dict[str, TaskPace]:
+        """By task id, what it took that model there before."""
+        rows = await self._database.all("history_paces", model_id, endpoint_id)
+        return {row["task_id"]: TaskPace(row["mean_s"], row["answer_tokens"]) for row in rows}
 
     async def request_cancel(self, run_id: str, executor_alive: bool) -> None:
         """Stop a run: what is pending ends now; what is in flight by the executor, if one lives."""

@@ -190,3 +190,66 @@ async def test_a_run_that_waits_for_another_says_so_and_no_end(tmp_path: Path) -
         assert (second.eta_s, second.least_left_s) == (None, TASKS * 10.0)
         answer.let_go()
         assert (await finished(app, second.id)).reason is None
+
+
+@pytest.mark.parametrize(
+    ("more", "seconds"),
+    [
+        ({}, TASKS * 10.0),
+        ({"repeats": 3}, 3 * TASKS * 10.0),
+        ({"limits": RunLimits(attempts=3)}, 30.0),
+        ({"limits": RunLimits(attempts=8), "repeats": 3}, 80.0),
+        ({"limits": RunLimits(seconds=25)}, 25.0),
+        ({"limits": RunLimits(seconds=2500)}, TASKS * 10.0),
+    ],
+)
+async def test_an_estimate_heeds_the_limits(tmp_path: Path, more: dict[str, Any], seconds: float) -> None:
+    _, box = paced({"a": 10.0})
+    write_suite(tmp_path, TASKS)
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        request = RunRequest(("a",), ("sums",), **more)
+        assert (await app.runs.preview(request)).estimate_s is None
+        await finished(app, await started(app))
+        assert (await app.runs.preview(request)).estimate_s == seconds
+        begun = await app.runs.start(request)
+        assert begun.estimate_s == pytest.approx(seconds, abs=2)
+        await finished(app, begun.run.id)
+
+
+async def test_an_estimate_heeds_a_limit_of_tokens_where_those_are_counted(tmp_path: Path) -> None:
+    _, box = paced({"a": 10.0})
+    write_suite(tmp_path, TASKS)
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        await finished(app, await started(app))
+        plan = await app.runs.preview(RunRequest(("a",), ("sums",), limits=RunLimits(tokens=60)))
+    assert plan.stops_at == "its limit of 60 tokens"
+    assert plan.estimate_s is not None
+    assert 20.0 < plan.estimate_s < 30.0  # answers of 20 tokens, and short prompts
+
+
+async def test_an_estimate_lets_devices_work_at_once(tmp_path: Path) -> None:
+    _, box = paced({"a": 10.0})
+    _, far = paced({"b": 30.0})
+    write_suite(tmp_path, TASKS)
+    async with opened(tmp_path, {URL: box, OTHER: far}) as app, working(app):
+        await assigned(app, URL)
+        await app.endpoints.add(NewEndpoint(OTHER, "far", device="remote"))
+        await app.models.discover(["far"])
+        request = RunRequest(("a@box", "b@far"), ("sums",))
+        await finished(app, (await app.runs.start(request)).run.id)
+        assert (await app.runs.preview(request)).estimate_s == TASKS * 30.0
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        (RunLimits(), None),
+        (RunLimits(attempts=13), None),
+        (RunLimits(attempts=1), "its limit of 1 attempt"),
+        (RunLimits(attempts=3, tokens=5000, seconds=0.5), "its limit of 5,000 tokens or 0.5 seconds or 3 attempts"),
+    ],
+)
+def test_limits_that_may_end_a_run_are_told_in_words(limits: RunLimits, told: str | None) -> None:
+    assert limits.told(13) == told

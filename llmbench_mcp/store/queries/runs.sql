@@ -138,10 +138,10 @@ where j.run_id = $1 and f.n > 0
 group by f.failure;
 
 -- name: history_paces
-select s.task_id, sum(s.e2e_sum) / sum(s.e2e_n) as mean_s
-from (select distinct suite, identity_key from jobs where model_id = $1) j
+select s.task_id, sum(s.e2e_sum) / sum(s.e2e_n) as mean_s, sum(s.tokens) * 1.0 / sum(s.e2e_n) as answer_tokens
+from (select distinct suite, identity_key from jobs where model_id = $1 and endpoint_id = $2) j
 join scores s on s.suite = j.suite and s.identity_key = j.identity_key
-where s.e2e_n > 0
+where s.e2e_n > 0 and s.endpoint_id = $2
 group by s.task_id;
 
 -- name: run_state
