@@ -25,7 +25,7 @@ def render_run(run: Run) -> Iterable[RenderableType]:
 
     reason = f" ({run.reason})" if run.reason else ""
     left = f", {time_left(run)}" if time_left(run) else ""
-    head = f"Run {run.id}: {run.state}{reason}, {run.done + run.errors} of {run.planned} done, {counts(run)}{left}"
+    head = f"Run {run.id}: {run.state}{reason}, {counts(run)}{left}"
     yield tables.sentence(head)
     doing = step(run)
     if not run.is_over and doing and doing != run.reason:

@@ -60,7 +60,7 @@ def test_a_run_is_started_waited_for_and_read(cli: Cli, ready: FakeServer, data_
     assert started.code == exit_codes.OK, started.err
     run = started.json["run"]
     assert (run["state"], run["done"], run["planned"], run["passed"]) == ("completed", TASKS, TASKS, 1)
-    assert f"{TASKS} of {TASKS} done" in started.err
+    assert f"{TASKS} of {TASKS} over" in started.err
     assert ready.count(CHAT) >= TASKS
 
     shown = cli("run", "status", run["id"])
