@@ -202,6 +202,7 @@ AnyJob = Job | OpenJob
 class Run:
     """A run as stored, with its jobs and totals.
 
+    ``finished_at``: when its asking ended; that it was graded again since is told by its events.
     ``eta_s``: how long it has left, where that is known of all its open jobs; else ``least_left_s`` is what those take
     of which it is known.
     """

@@ -151,8 +151,9 @@ update runs set state = $2, reason = $3 where id = $1 and state in ('queued', 'r
 update runs set state = 'running', reason = null, started_at = coalesce(started_at, $2)
 where id = $1 and state in ('queued', 'paused');
 
+-- The end of asking, which grading again leaves as it is.
 -- name: run_finished
-update runs set state = $2, reason = $3, finished_at = $4 where id = $1 and state in ('queued', 'running', 'paused');
+update runs set state = $2, reason = $3, finished_at = coalesce(finished_at, $4) where id = $1 and state in ('queued', 'running', 'paused');
 
 -- name: run_request_cancel
 update runs set cancel_requested = 1 where id = $1 and state in ('queued', 'running', 'paused');
