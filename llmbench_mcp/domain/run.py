@@ -226,6 +226,11 @@ class Run:
     least_left_s: float | None = None
 
     @property
+    def total_tokens(self) -> int | None:
+        """Of prompts and answers, as far as servers counted them; None where none did."""
+        return self.tokens or (None if self.done + self.errors else 0)
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more will happen by itself."""
         return self.state in ("completed", "cancelled", "failed")
