@@ -100,11 +100,12 @@ class Runs:
         run_id = await self._write(planned)
         await self._executors.ensure()
         run = await self.get(run_id)
-        estimate_s = run.eta_s or await self._estimate(planned)
+        created = run_id == planned.plan.id
+        estimate_s = (await self._estimate(planned) if created else None) or run.eta_s
         remark = await self._executors.remark()
         remarks = (*planned.remarks, remark) if remark else planned.remarks
         stops_at = run_limits(await self.limits(run_id)).told(run.planned)  # a retry has lifted them
-        return Started(run, run_id == planned.plan.id, estimate_s, remarks, stops_at)
+        return Started(run, created, estimate_s, remarks, stops_at)
 
     async def start_planned(self, planned: Planned) -> str:
         """Write a run that was planned already and see that an executor lives; returns its id. Raises ConflictError."""

@@ -213,7 +213,7 @@ async def test_an_estimate_heeds_the_limits(tmp_path: Path, more: dict[str, Any]
         await finished(app, await started(app))
         assert (await app.runs.preview(request)).estimate_s == seconds
         begun = await app.runs.start(request)
-        assert begun.estimate_s == pytest.approx(seconds, abs=2)
+        assert begun.estimate_s == seconds
         await finished(app, begun.run.id)
 
 
@@ -227,6 +227,23 @@ async def test_an_estimate_heeds_a_limit_of_tokens_where_those_are_counted(tmp_p
     assert plan.stops_at == "its limit of 60 tokens"
     assert plan.estimate_s is not None
     assert 20.0 < plan.estimate_s < 30.0  # answers of 20 tokens, and short prompts
+
+
+async def test_an_estimate_is_of_the_tasks_that_are_asked_before_the_limit(tmp_path: Path) -> None:
+    def slow_at_last(request: ChatRequest, times: int) -> Completion:
+        seconds = 100.0 if request.prompt.strip() == f"Question {TASKS}" else 1.0
+        return replace(right(request, times), timing=Timing(ttft_s=0.1, e2e_s=seconds))
+
+    write_suite(tmp_path, TASKS)
+    async with opened(tmp_path, {URL: server("a", answer=slow_at_last)}) as app, working(app):
+        await assigned(app, URL)
+        await finished(app, await started(app))
+        limited = RunRequest(("a",), ("sums",), limits=RunLimits(attempts=3), idempotency_key="k")
+        begun = await app.runs.start(limited)
+        assert ((await app.runs.preview(limited)).estimate_s, begun.estimate_s) == (3.0, 3.0)
+        await finished(app, begun.run.id)
+        again = await app.runs.start(limited)
+    assert (again.created, again.estimate_s) == (False, None)
 
 
 async def test_an_estimate_lets_devices_work_at_once(tmp_path: Path) -> None:
