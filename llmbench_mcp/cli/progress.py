@@ -55,9 +55,21 @@ async def follow(runs: Runs, run_id: str, display: Progress) -> Run:
 
 
 def counts(run: Run) -> str:
+    """How many attempts are over, and how they ended; done is what has a verdict, here as everywhere."""
+    return f"{run.done + run.errors} of {run.planned} over: {ends(run)}"
+
+
+def ends(run: Run) -> str:
     """Passed, failed and errors so far."""
     errors = f", {figures.count(run.errors, 'error')}" if run.errors else ""
     return f"{run.passed} passed, {run.done - run.passed} failed{errors}"
+
+
+def time_left(run: Run) -> str:
+    """How long the run takes, as far as that is known."""
+    if run.eta_s:
+        return f"{figures.roughly(run.eta_s)} left"
+    return f"at least {figures.roughly(run.least_left_s).removeprefix('about ')} left" if run.least_left_s else ""
 
 
 def step(run: Run) -> str:
@@ -92,10 +104,10 @@ class LiveProgress:
 
     async def __call__(self, run: Run) -> None:
         """Move the bar."""
-        left = f"about {figures.duration(run.eta_s)} left" if run.eta_s else ""
+        left = time_left(run)
         finished = run.done + run.errors
         self._bars.update(
-            self._task, total=run.planned, completed=finished, counts=counts(run), left=left, step=step(run)
+            self._task, total=run.planned, completed=finished, counts=ends(run), left=left, step=step(run)
         )
 
 
@@ -120,7 +132,7 @@ class PlainProgress:
         if (tenth, run.state) != self._told:
             self._told = (tenth, run.state)
             doing = step(run)
-            output.note(f"{run.state}: {finished} of {run.planned} done, {counts(run)}{doing and '; '}{doing}")
+            output.note(f"{run.state}: {counts(run)}{doing and '; '}{doing}")
 
 
 @contextmanager

@@ -95,9 +95,10 @@ def _preview(here: Session, request: RunRequest) -> int:
         return await app.runs.preview(request)
 
     plan = here.use(work)
+    stops = f", and stop at {plan.stops_at}" if plan.stops_at else ""
     told = (
-        f"Would ask {plan.attempts} times, with {figures.count(plan.loads, 'model load')}: {', '.join(plan.jobs)}."
-        f" {_estimate(plan.estimate_s)} Nothing was started."
+        f"Would ask {plan.attempts} times{stops}, with {figures.count(plan.loads, 'model load')}:"
+        f" {', '.join(plan.jobs)}. {_estimate(plan.estimate_s)} Nothing was started."
     )
     here.show({"dry_run": plan}, lambda: [tables.sentence(told), *map(tables.sentence, plan.remarks)])
     return exit_codes.OK
@@ -118,7 +119,7 @@ def _start(here: Session, request: RunRequest, wait: bool) -> int:
 
     started = here.use(work)
     run = started.run
-    head = {name: getattr(started, name) for name in ("created", "estimate_s", "remarks")}
+    head = {name: getattr(started, name) for name in ("created", "estimate_s", "remarks", "stops_at")}
     document = {"run": shapes.run(run)} | head
     for remark in started.remarks:
         output.note(remark)
@@ -131,8 +132,10 @@ def _rendered(started: Started) -> list[RenderableType]:
     from llmbench_mcp.cli import tables
 
     parts = list(render_run(started.run))
-    if started.created and not started.run.is_over and started.estimate_s is not None:
-        parts.insert(-1, tables.sentence(_estimate(started.estimate_s)))
+    if started.created and not started.run.is_over:
+        told = [f"It stops at {started.stops_at}."] if started.stops_at else []
+        told += [] if started.estimate_s is None else [_estimate(started.estimate_s)]
+        parts[-1:-1] = map(tables.sentence, told)
     return parts
 
 
@@ -145,7 +148,8 @@ async def _follow(app: App, started: Started) -> Started:
 
     run_id = started.run.id
     estimate = "" if started.estimate_s is None else f" {_estimate(started.estimate_s)}"
-    output.note(f"Run {run_id}: {figures.count(started.run.planned, 'attempt')}.{estimate}")
+    stops = f", to its end or {started.stops_at}" if started.stops_at else ""
+    output.note(f"Run {run_id}: {figures.count(started.run.planned, 'attempt')}{stops}.{estimate}")
     try:
         with progress() as display:
             return replace(started, run=await follow(app.runs, run_id, display))

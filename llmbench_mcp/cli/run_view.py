@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from llmbench_mcp.cli import figures
 from llmbench_mcp.cli.grid import Column
-from llmbench_mcp.cli.progress import counts, step
+from llmbench_mcp.cli.progress import counts, step, time_left
 from llmbench_mcp.domain.run import Run, RunEvent
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ def render_run(run: Run) -> Iterable[RenderableType]:
     from llmbench_mcp.cli import tables
 
     reason = f" ({run.reason})" if run.reason else ""
-    left = f", about {figures.duration(run.eta_s)} left" if run.eta_s else ""
-    head = f"Run {run.id}: {run.state}{reason}, {run.done + run.errors} of {run.planned} done, {counts(run)}{left}"
+    left = f", {time_left(run)}" if time_left(run) else ""
+    head = f"Run {run.id}: {run.state}{reason}, {counts(run)}{left}"
     yield tables.sentence(head)
     doing = step(run)
     if not run.is_over and doing and doing != run.reason:

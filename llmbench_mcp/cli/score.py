@@ -44,8 +44,13 @@ def score(
         source.close()
         raise
     # Closed also when Ctrl-C comes between two results: then the grading of the next ones is ended.
-    with sink as target, closing(scoring.score(_lines_of(source, input), jobs or os.cpu_count() or 1)) as results:
-        clean = _write(_counted(results), target)
+    lines = _lines_of(source, input)
+    try:
+        with sink as target, closing(scoring.score(lines, jobs or os.cpu_count() or 1)) as results:
+            clean = _write(_counted(results), target)
+    except InputError:
+        source.close()
+        raise
     source.close()  # only now: closing waits for a read under way, which must not hold up Ctrl-C
     return exit_codes.OK if clean else exit_codes.FAILED
 

@@ -115,8 +115,8 @@ def suite(view: SuiteView) -> dict[str, Any]:
 
 
 def run(found: Run) -> dict[str, Any]:
-    """A run with its jobs and totals."""
-    return asdict(found) | {"is_over": found.is_over}
+    """A run with its jobs and totals; ``tokens`` is ``total_tokens`` with 0 for unknown."""
+    return asdict(found) | {"is_over": found.is_over, "total_tokens": found.total_tokens}
 
 
 def listed_run(listed: ListedRun) -> dict[str, Any]:
@@ -145,9 +145,11 @@ def leaderboard(board: Leaderboard) -> dict[str, Any]:
 
 
 def entry(ranked: Entry) -> dict[str, Any]:
-    """One row of a leaderboard with its tasks and manifest."""
+    """One row of a leaderboard with its tasks and manifest; its tokens are those of answers."""
     shape = asdict(ranked)
     row = shape.pop("row")
+    for counted in (shape, *row["tasks"]):
+        counted["completion_tokens"] = counted["tokens"]
     head = {name: row.pop(name) for name in ("model", "endpoint", "device", "runs")}
     return {**head, **shape, **row}
 

@@ -11,6 +11,9 @@ EvictPolicy = Literal["own", "any"]
 Adder = Literal["person", "agent"]
 EndpointState = Literal["unknown", "reachable", "unreachable", "no_access"]
 
+HOSTED = "remote"
+"""The device of servers on somebody else's machine: no memory of ours, and no lock between them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:

@@ -26,6 +26,7 @@ MIN_COVERAGE = 0.8
 class TaskResult:
     """One task of one row, over all its comparable attempts. Times in seconds, speeds in tokens per second.
 
+    ``tokens`` of all answers whose tokens were counted; None where none were, as of answers that were cut.
     ``non_logic`` of the graded attempts failed before their logic could show (``NON_LOGIC_FAILURES``);
     ``non_logic_score`` is the sum of what those scored all the same.
     """
@@ -41,7 +42,7 @@ class TaskResult:
     prefill_tps: float | None = None
     ttft_s: float | None = None
     e2e_s: float | None = None
-    tokens: int = 0
+    tokens: int | None = None
     last_at: str | None = None
     non_logic_score: float = 0.0
     task_hash: str = ""
@@ -105,7 +106,7 @@ class Entry:
     prefill_tps: float | None
     ttft_p50_s: float | None
     e2e_p50_s: float | None
-    tokens: int
+    tokens: int | None
     rank_low: int | None = None
     rank_high: int | None = None
     note: str | None = None
@@ -163,7 +164,7 @@ def _entry(row: Row, tasks_in_suite: int, rank_by: RankBy, exclude_non_logic: bo
         prefill_tps=_median([task.prefill_tps for task in row.tasks]),
         ttft_p50_s=_median([task.ttft_s for task in row.tasks]),
         e2e_p50_s=_median([task.e2e_s for task in row.tasks]),
-        tokens=sum(task.tokens for task in row.tasks),
+        tokens=sum(task.tokens or 0 for task in row.tasks) or None,
         left_out=sum(task.non_logic for task in row.tasks) if exclude_non_logic else 0,
     )
     return replace(_with_repeats(entry, graded), note=_why_unranked(entry, rank_by))

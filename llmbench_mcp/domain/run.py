@@ -38,6 +38,15 @@ class RunLimits:
         figures = {"tokens": self.tokens, "seconds": self.seconds, "attempts": self.attempts}
         return {name: figure for name, figure in figures.items() if figure is not None}
 
+    def told(self, planned: int) -> str | None:
+        """In words, as "its limit of 3 attempts or 60 seconds"; None where none can end a run of so many attempts."""
+        biting = [
+            f"{figure:,.15g} {name if figure != 1 else name.removesuffix('s')}"
+            for name, figure in self.as_dict().items()
+            if name != "attempts" or figure < planned
+        ]
+        return f"its limit of {' or '.join(biting)}" if biting else None
+
 
 _MOST = 10**15
 """Far beyond any use, and well within what every place that a limit comes to can hold."""
@@ -191,7 +200,12 @@ AnyJob = Job | OpenJob
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as stored, with its jobs and totals."""
+    """A run as stored, with its jobs and totals.
+
+    ``finished_at``: when its asking ended; that it was graded again since is told by its events.
+    ``eta_s``: how long it has left, where that is known of all its open jobs; else ``least_left_s`` is what those take
+    of which it is known.
+    """
 
     id: str
     state: RunState
@@ -209,6 +223,12 @@ class Run:
     failures: Mapping[str, int] = field(default_factory=dict)
     eta_s: float | None = None
     attempts_per_minute: float | None = None
+    least_left_s: float | None = None
+
+    @property
+    def total_tokens(self) -> int | None:
+        """Of prompts and answers, as far as servers counted them; None where none did."""
+        return self.tokens or (None if self.done + self.errors else 0)
 
     @property
     def is_over(self) -> bool:

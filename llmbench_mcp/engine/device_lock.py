@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import anyio
 
 from llmbench_mcp.domain.clock import host_name
+from llmbench_mcp.domain.endpoint import HOSTED
 from llmbench_mcp.domain.errors import DeviceBusy, LeaseLost, StorageError
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.engine.placement import HOSTED
 from llmbench_mcp.store.leases import Lease, LeaseStore
 
 log = logging.getLogger(__name__)

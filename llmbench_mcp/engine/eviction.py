@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from llmbench_mcp.domain.endpoint import Resident
+from llmbench_mcp.domain.endpoint import HOSTED, Resident
 from llmbench_mcp.domain.errors import DoesNotFit, StillHeld
 from llmbench_mcp.domain.hardware import Device
 from llmbench_mcp.domain.ports import Backend, Clock, DeviceReader
-from llmbench_mcp.engine.placement import HOSTED, Need, Room, check_fits, gib, room_on
+from llmbench_mcp.engine.placement import Need, Room, check_fits, gib, room_on
 
 _POLL_S = 0.25
 _BACK_S = 5.0

@@ -13,9 +13,6 @@ GIB = 1 << 30
 WEIGHTS_FACTOR = 1.1
 """What a loaded model takes at least, against its file: buffers and a short context. Seen 1.05-1.3."""
 
-HOSTED = "remote"
-"""The device of servers on somebody else's machine: no memory of ours, and no lock between them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Need:

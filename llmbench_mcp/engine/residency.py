@@ -10,7 +10,7 @@ import anyio
 
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.chat import ChatRequest, Sampling
-from llmbench_mcp.domain.endpoint import Endpoint, Resident, ServerInfo
+from llmbench_mcp.domain.endpoint import HOSTED, Endpoint, Resident, ServerInfo
 from llmbench_mcp.domain.errors import (
     ConflictError,
     EndpointError,
@@ -22,7 +22,7 @@ from llmbench_mcp.domain.errors import (
 )
 from llmbench_mcp.domain.ports import Backend, BackendFactory, Clock, DeviceReader
 from llmbench_mcp.engine.eviction import Evictor, Rooms
-from llmbench_mcp.engine.placement import HOSTED, Room, forecast, gib, parse_budgets
+from llmbench_mcp.engine.placement import Room, forecast, gib, parse_budgets
 from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.residency import ResidencyStore

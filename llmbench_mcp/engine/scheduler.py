@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from llmbench_mcp.domain.run import OpenJob
-from llmbench_mcp.engine.placement import HOSTED
+from llmbench_mcp.domain.time_left import lane_of
 
 AGE_S = 3600.0
 """Seconds of waiting that are worth one step of priority, so that nothing waits for ever."""
@@ -33,8 +33,8 @@ class Held:
 
 
 def lane(job: OpenJob) -> str:
-    """What one job at a time uses: its device; hosted servers share none, so each is a lane of its own."""
-    return job.device if job.device != HOSTED else f"{HOSTED} {job.endpoint_id}"
+    """What the job uses alone."""
+    return lane_of(job.device, job.endpoint_id)
 
 
 def next_jobs(

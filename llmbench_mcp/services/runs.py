@@ -13,9 +13,10 @@ from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.attempt import AttemptRecord, check_failure
 from llmbench_mcp.domain.errors import InputError, NotFoundError
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import CUSTOM_SUITE, ListedRun, Run, RunEvent, RunFilter, RunRequest, RunState
+from llmbench_mcp.domain.run import CUSTOM_SUITE, ListedRun, Run, RunEvent, RunFilter, RunRequest, RunState, run_limits
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.domain.text import nearest, one_line
+from llmbench_mcp.services.estimates import estimate
 from llmbench_mcp.services.executors import Executors
 from llmbench_mcp.services.planning import Planned, Planner
 from llmbench_mcp.store.attempts import AttemptFilter, AttemptStore
@@ -32,23 +33,28 @@ OnProgress = Callable[[Run], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What a start answers: the run, whether it was made now, and an estimate in seconds where history gives one."""
+    """What a start answers: the run, whether it was made now, and an estimate in seconds where history gives one.
+
+    ``stops_at``: the limits, in words, that may end it before all that is planned was asked.
+    """
 
     run: Run
     created: bool
     estimate_s: float | None
     remarks: tuple[str, ...] = ()
+    stops_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunPreview:
-    """A dry run: what would be done."""
+    """A dry run: what would be done. ``stops_at``: the limits, in words, that may end it before."""
 
     attempts: int
     loads: int
     estimate_s: float | None
     jobs: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    stops_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +100,12 @@ class Runs:
         run_id = await self._write(planned)
         await self._executors.ensure()
         run = await self.get(run_id)
-        estimate_s = run.eta_s or await self._estimate(planned)
+        created = run_id == planned.plan.id
+        estimate_s = (await self._estimate(planned) if created else None) or run.eta_s
         remark = await self._executors.remark()
         remarks = (*planned.remarks, remark) if remark else planned.remarks
-        return Started(run, run_id == planned.plan.id, estimate_s, remarks)
+        stops_at = run_limits(await self.limits(run_id)).told(run.planned)  # a retry has lifted them
+        return Started(run, created, estimate_s, remarks, stops_at)
 
     async def start_planned(self, planned: Planned, alone_among: str) -> str:
         """Write a run that was planned already and see that an executor lives; returns its id, or that of one which is
@@ -112,7 +120,8 @@ class Runs:
         labels = tuple(f"{t.model.name} on {t.endpoint.name}" for t in planned.targets.values())
         loads = len({(t.model.id, t.endpoint.id) for t in planned.targets.values()})
         estimate_s = await self._estimate(planned)
-        return RunPreview(planned.plan.planned, loads, estimate_s, tuple(dict.fromkeys(labels)), planned.remarks)
+        plan, stops_at = planned.plan, request.limits.told(planned.plan.planned)
+        return RunPreview(plan.planned, loads, estimate_s, tuple(dict.fromkeys(labels)), planned.remarks, stops_at)
 
     async def _write(self, planned: Planned, alone_among: str | None = None) -> str:
         served = {job_id: target.served_name for job_id, target in planned.targets.items()}
@@ -123,14 +132,8 @@ class Runs:
         return await self._store.create(planned.plan, served, labels, alone_among)
 
     async def _estimate(self, planned: Planned) -> float | None:
-        total = 0.0
-        paces = {model: await self._store.paces(model) for model in {job.model_id for job in planned.plan.jobs}}
-        for job in planned.plan.jobs:
-            pace = paces[job.model_id]
-            if not all(task.id in pace for task in job.tasks):
-                return None
-            total += sum(pace[task.id] for task, _ in job.asks(planned.plan.request.repeats))
-        return round(total, 1)
+        places = {(job.model_id, job.endpoint_id) for job in planned.plan.jobs}
+        return estimate(planned, {place: await self._store.paces(*place) for place in places})
 
     async def get(self, run_id: str) -> Run:
         """A run with its progress. Raises NotFoundError with the newest ids."""
@@ -145,7 +148,9 @@ class Runs:
     async def _as_it_is(self, run: Run) -> Run:
         """A run that cannot go on because nothing can be written is paused, though nobody could write that."""
         trouble = None if run.is_over else await self._executors.trouble()
-        return run if trouble is None else replace(run, state="paused", reason=str(trouble), eta_s=None)
+        return (
+            run if trouble is None else replace(run, state="paused", reason=str(trouble), eta_s=None, least_left_s=None)
+        )
 
     async def page(self, limit: int = 10, offset: int = 0) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""

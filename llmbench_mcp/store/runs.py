@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
+from llmbench_mcp.domain.endpoint import HOSTED
 from llmbench_mcp.domain.errors import ConflictError
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.domain.run import Job, ListedRun, PlannedJob, Run, RunFilter, RunPlan, RunRequest, RunState
+from llmbench_mcp.domain.time_left import Needed
 from llmbench_mcp.store.codec import dump, dump_sampling, dump_task, load_sampling, request_facts, short_hash
 from llmbench_mcp.store.database import Database, Row, Transaction
+from llmbench_mcp.store.time_left import time_left
 
 _job_fields = itemgetter(*(name for name in Job._fields if name != "budget"))
 
 
 PORTION = 5_000
 """Attempts written in one transaction: a fraction of a second."""
+
+
+class TaskPace(NamedTuple):
+    """Of one answer on average: seconds, and tokens as far as they were counted."""
+
+    mean_s: float
+    answer_tokens: float
 
 
 class RunStore:
@@ -83,11 +94,17 @@ class RunStore:
 
     async def get(self, run_id: str) -> Run | None:
         """One run with its jobs, totals, failures and pace."""
-        queries = [(name, run_id) for name in ("run_get", "run_jobs", "run_failures", "run_totals")]
-        found, jobs, failures, totals = await self._database.look(*queries)
+        names = ("run_get", "run_jobs", "run_failures", "run_totals", "run_open_work", "run_past_paces")
+        before = ("run_kept_waiting_by", run_id, HOSTED)
+        looks = await self._database.look(*((name, run_id) for name in names), before)
+        found, jobs, failures, totals, work, past, others = looks
         if not found:
             return None
-        return _run(found[0], totals[0], tuple(map(job_of, jobs)), {row["failure"]: row["n"] for row in failures})
+        run = _run(found[0], totals[0], tuple(map(job_of, jobs)), {row["failure"]: row["n"] for row in failures})
+        if run.state not in ("queued", "running"):  # how long a pause lasts, nobody knows
+            return run
+        needed = time_left(found[0], totals[0], work, past, self._clock.utc_now())
+        return _expected(run, needed, others[0] if others else None)
 
     async def page(self, limit: int, offset: int) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""
@@ -117,9 +134,10 @@ class RunStore:
         """The runs that still want an executor, oldest first."""
         return [row["id"] for row in await self._database.all("runs_unfinished_ids")]
 
-    async def paces(self, model_id: str) -> dict[str, float]:
-        """By task id, the mean time that model took for it before, seconds."""
-        return {row["task_id"]: row["mean_s"] for row in await self._database.all("history_paces", model_id)}
+    async def paces(self, model_id: str, endpoint_id: str) -> dict[str, TaskPace]:
+        """By task id, what it took that model there before."""
+        rows = await self._database.all("history_paces", model_id, endpoint_id)
+        return {row["task_id"]: TaskPace(row["mean_s"], row["answer_tokens"]) for row in rows}
 
     async def request_cancel(self, run_id: str, executor_alive: bool) -> None:
         """Stop a run: what is pending ends now; what is in flight by the executor, if one lives."""
@@ -249,13 +267,22 @@ def _listed(row: Row, labels: Sequence[Row]) -> ListedRun:
     return ListedRun(_run(row, row, (), {}), *names)
 
 
+def _expected(run: Run, needed: Needed | None, other: Row | None) -> Run:
+    """With the time it has left; the work of another run that goes first is not counted in it."""
+    seconds = round(needed.seconds, 1) if needed is not None else None
+    if needed is not None and needed.is_whole and other is None:
+        run = replace(run, eta_s=seconds)
+    elif seconds:
+        run = replace(run, least_left_s=seconds)
+    if other is None or run.state != "queued" or run.reason is not None:
+        return run
+    return replace(run, reason=f"waits for run {other['run_id']}, which is at work on {other['device']}")
+
+
 def _run(row: Row, totals: Row, jobs: Sequence[Job], failures: dict[str, int]) -> Run:
     names = ("id", "state", "reason", "created_at", "started_at", "finished_at", "interrupted")
     counts: dict[str, Any] = {name: totals[name] for name in ("planned", "done", "errors", "passed", "tokens")}
     mean_s = totals.get("mean_s")
-    left = counts["planned"] - counts["done"] - counts["errors"]
-    running = row["state"] in ("queued", "running")  # how long a pause lasts, nobody knows
-    eta = round(left * mean_s, 1) if mean_s is not None and running else None
     rate = round(60 / mean_s, 2) if mean_s else None
     facts = {name: row[name] for name in names}
-    return Run(**facts, **counts, jobs=tuple(jobs), failures=failures, eta_s=eta, attempts_per_minute=rate)
+    return Run(**facts, **counts, jobs=tuple(jobs), failures=failures, attempts_per_minute=rate)

@@ -36,7 +36,7 @@ def test_a_demo_on_ones_own_server_ends_with_ranking_tasks_and_the_block_to_past
         "what did that benchmark find?",
     ):
         assert words in said.out
-    assert f"{TASKS} of {TASKS} done" in said.err
+    assert f"{TASKS} of {TASKS} over" in said.err
     assert not said.has_traceback
 
 

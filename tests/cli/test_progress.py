@@ -27,7 +27,7 @@ async def test_without_a_terminal_a_long_run_is_told_in_about_ten_lines(capsys: 
             await display(_run(done))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 11
-    assert lines[-1].startswith("running: 100 of 100 done, 50 passed, 50 failed")
+    assert lines[-1].startswith("running: 100 of 100 over: 50 passed, 50 failed")
 
 
 async def test_every_change_of_state_is_told(capsys: pytest.CaptureFixture[str]) -> None:

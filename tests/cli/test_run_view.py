@@ -35,5 +35,19 @@ def test_the_reason_of_a_single_job_stands_with_it() -> None:
     assert shown.count("no such model") == 1
 
 
+def test_errors_are_over_and_not_graded_in_the_headline_as_in_the_table_below() -> None:
+    jobs = (_job(state="done", planned=12, done=8, passed=5, errors=4),)
+    shown = _shown(Run("run_1", "completed", planned=12, done=8, passed=5, errors=4, jobs=jobs))
+    assert "Run run_1: completed, 12 of 12 over: 5 passed, 3 failed, 4 errors" in shown
+    heads, row = (line.split() for line in shown.splitlines() if "Graded" in line or "8/12" in line)
+    assert (heads[2:], row[2:]) == (["Graded", "Passed", "Errors"], ["8/12", "5", "4"])
+    assert " done," not in shown
+
+
+def test_what_is_known_of_the_time_left_stands_in_the_headline() -> None:
+    assert "0 failed, about 2 min left" in _shown(Run("run_1", "running", planned=4, eta_s=110.0))
+    assert "0 failed, at least 30 s left" in _shown(Run("run_1", "running", planned=4, least_left_s=30.0))
+
+
 def test_stages_are_told_as_passed_of_tried() -> None:
     assert _fact("stages", {"base": (6, 6), "hidden": (2, 3)}) == "base 6/6, hidden 2/3"

@@ -60,7 +60,7 @@ def test_a_run_is_started_waited_for_and_read(cli: Cli, ready: FakeServer, data_
     assert started.code == exit_codes.OK, started.err
     run = started.json["run"]
     assert (run["state"], run["done"], run["planned"], run["passed"]) == ("completed", TASKS, TASKS, 1)
-    assert f"{TASKS} of {TASKS} done" in started.err
+    assert f"{TASKS} of {TASKS} over" in started.err
     assert ready.count(CHAT) >= TASKS
 
     shown = cli("run", "status", run["id"])
@@ -122,6 +122,21 @@ def test_how_long_it_may_take_is_told_as_soon_as_something_like_it_has_run(
         *_, estimate, following = program(data_dir, *start).out.splitlines()
         assert re.fullmatch(r"Estimate: about \d+ s\.", estimate)
         assert following.startswith("Next: llmbench-mcp run status")
+        cli("run", "cancel", "--all")
+
+
+def test_a_limit_is_told_with_the_plan_and_shortens_the_estimate(cli: Cli, ready: FakeServer, data_dir: Path) -> None:
+    start = ("run", "start", "--model", "[red]alpha", "--suite", SUITE, "--limit-attempts", "3")
+    told = f"Would ask {TASKS} times, and stop at its limit of 3 attempts, with 1 model load: [red]alpha on mine."
+    assert told in cli(*start, "--dry-run").out
+    program(data_dir, *start[:-2], "--wait")
+    limited = cli(*start, "--dry-run", "--json").json["dry_run"]
+    whole = cli(*start[:-2], "--dry-run", "--json").json["dry_run"]
+    assert (limited["stops_at"], whole["stops_at"]) == ("its limit of 3 attempts", None)
+    assert limited["estimate_s"] <= whole["estimate_s"] / 2
+    with held(ready):
+        started = program(data_dir, *start).out
+        assert "It stops at its limit of 3 attempts.\n" in started
         cli("run", "cancel", "--all")
 
 

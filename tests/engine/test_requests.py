@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from llmbench_mcp.cli import shapes
 from llmbench_mcp.domain.chat import ChatRequest, Completion, Sampling
 from llmbench_mcp.domain.errors import InputError
 from llmbench_mcp.domain.matrix import expand
@@ -165,6 +166,18 @@ async def test_a_run_within_its_limits_ends_as_any_other(tmp_path: Path) -> None
         await assigned(app, URL)
         run = await finished(app, (await app.runs.start(RunRequest(("a",), ("sums",), limits=limits))).run.id)
     assert (run.state, run.done) == ("completed", 3)
+
+
+async def test_tokens_of_a_run_are_of_prompts_too_and_those_of_a_leaderboard_of_answers(tmp_path: Path) -> None:
+    write_suite(tmp_path, 3)  # of prompts 10 tokens and of answers 20
+    async with opened(tmp_path, {URL: server("a", answer=right)}) as app, working(app):
+        await assigned(app, URL)
+        begun = (await app.runs.start(RunRequest(("a",), ("sums",)))).run
+        run = shapes.run(await finished(app, begun.id))
+        (entry,) = shapes.leaderboard(await app.leaderboards.query("sums"))["entries"]
+    assert (run["tokens"], run["total_tokens"]) == (90, 90)
+    assert (entry["tokens"], entry["completion_tokens"]) == (60, 60)
+    assert [task["completion_tokens"] for task in entry["tasks"]] == [20, 20, 20]
 
 
 async def test_a_name_with_an_endpoint_runs_there_whatever_it_is_assigned_to(tmp_path: Path) -> None:

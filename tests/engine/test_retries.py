@@ -108,6 +108,21 @@ async def test_stored_answers_are_graded_by_a_task_that_was_mended(tmp_path: Pat
     assert sum(box.asked.values()) == 3
 
 
+async def test_a_run_has_finished_when_its_asking_ended_however_often_it_is_graded_again(tmp_path: Path) -> None:
+    write_suite(tmp_path, 3)
+    async with opened(tmp_path, {URL: server("a", answer=first_time(too_long, 2))}) as app, working(app):
+        first = await run_once(app)
+        await app.runs.retry(first.id, "regrade")
+        graded = await finished(app, first.id)
+        again = (await app.runs.events(first.id))[-1]
+        await app.runs.retry(first.id, "errors")
+        asked = await finished(app, first.id)
+    assert first.finished_at is not None
+    assert asked.finished_at is not None
+    assert (graded.finished_at, graded.reason, again.kind) == (first.finished_at, "graded again", "completed")
+    assert first.finished_at < again.at < asked.finished_at
+
+
 async def test_cancelling_while_grading_again_leaves_the_run_as_it_was(tmp_path: Path) -> None:
     box = server("a", answer=first_time(wrong, 1))
     write_suite(tmp_path, 3)

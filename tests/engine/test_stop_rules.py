@@ -8,8 +8,9 @@ import anyio
 import pytest
 
 from llmbench_mcp.app import App
+from llmbench_mcp.cli import shapes
 from llmbench_mcp.domain.chat import Usage
-from llmbench_mcp.domain.run import Run, RunRequest
+from llmbench_mcp.domain.run import Run, RunFilter, RunRequest
 from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.store.attempts import AttemptFilter
 from llmbench_mcp.testing.fake_ollama import FakeOllama
@@ -40,8 +41,13 @@ async def test_an_answer_that_goes_in_circles_is_cut_and_fails_as_a_loop(tmp_pat
     async with box, opened_real(tmp_path) as app, working(app):
         run = await run_at(app, box.url)
         record = await app.runs.attempt(run.id, 1)
+        listed, _ = await app.runs.listed(RunFilter())
+        board = shapes.leaderboard(await app.leaderboards.query("sums"))["entries"]
     assert (run.done, run.passed, run.failures) == (1, 0, {"loop": 1})
     assert record.facts["finish_reason"] == "loop"
+    assert (listed[0].run.total_tokens, shapes.run(run)["total_tokens"]) == (None, None)
+    counts = [one[name] for one in (board[0], board[0]["tasks"][0]) for name in ("tokens", "completion_tokens")]
+    assert counts == [None] * 4  # the server had no time to count
     assert len(record.completion_text or "") < 250 * len(AGAIN)
 
 

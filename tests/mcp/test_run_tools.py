@@ -72,6 +72,16 @@ async def test_a_dry_run_tells_the_plan_and_starts_nothing(tmp_path: Path, era: 
         assert (await (await bench.app()).runs.page())[1] == 0
 
 
+async def test_limits_that_may_end_a_run_are_told_with_its_plan(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path) as bench, bench.client(era) as client:
+        await client.set_up(bench.fake, "alpha")
+        asked = {"models": ["alpha"], "suites": ["sums"], "limits": {"attempts": 2}}
+        plan = await client.call("run_start", **asked, dry_run=True)
+        started = await client.call("run_start", **asked)
+        assert plan["remarks"] == started["remarks"] == ["stops at its limit of 2 attempts"]
+        assert (await client.finish(started["run_id"]))["done"] == 2
+
+
 async def test_sampling_reaches_the_server_and_defaults_are_not_sent(tmp_path: Path, era: Era) -> None:
     async with open_bench(tmp_path) as bench, bench.client(era) as client:
         run_id = await start(bench, client, temperature=0.5, seed=7, max_tokens=99)

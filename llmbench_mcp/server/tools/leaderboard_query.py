@@ -39,7 +39,7 @@ class EntryRow(Result):
     ttft_p50_ms: float | None = None
     latency_p50_ms: float | None = None
     runs: int
-    tokens: int
+    tokens: int | None = Field(default=None, description="of answers")
     note: str | None = None
     details: Details | None = Field(
         default=None,

@@ -74,7 +74,7 @@ def _some(values: Sequence[str]) -> list[str]:
 
 def _row(listed: ListedRun, detail: Detail) -> RunRow:
     run = listed.run
-    more = ("started_at", "finished_at", "tokens", "interrupted")
+    more = ("started_at", "finished_at", "tokens", "total_tokens", "interrupted")
     return RunRow(
         run_id=run.id,
         state=run.state,

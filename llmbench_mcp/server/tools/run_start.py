@@ -107,7 +107,8 @@ async def run_start(  # noqa: PLR0913 - the arguments are the tool's schema
     return reply(_started(await app.runs.start(request)))
 
 
-def _remarks(remarks: Sequence[str]) -> list[str] | None:
+def _remarks(remarks: Sequence[str], stops_at: str | None) -> list[str] | None:
+    remarks = [f"stops at {stops_at}", *remarks] if stops_at else remarks
     return [shown(remark, MESSAGE_LIMIT) for remark in remarks[:10]] or None
 
 
@@ -119,7 +120,7 @@ def _started(started: Started) -> RunStarted:
         created=started.created,
         planned_attempts=run.planned,
         estimate_s=started.estimate_s,
-        remarks=_remarks(started.remarks),
+        remarks=_remarks(started.remarks, started.stops_at),
         next=f"run_results run_id={run.id}" if run.is_over else f"run_status run_id={run.id} wait_s=30",
     )
 
@@ -131,7 +132,7 @@ def _previewed(preview: RunPreview) -> RunStarted:
         planned_attempts=preview.attempts,
         estimate_s=preview.estimate_s,
         loads=preview.loads,
-        remarks=_remarks(preview.remarks),
+        remarks=_remarks(preview.remarks, preview.stops_at),
         jobs=names(preview.jobs),
         next="run_start with dry_run=false",
     )

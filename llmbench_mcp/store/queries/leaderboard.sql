@@ -9,7 +9,7 @@ select identity_key, sampling_key, endpoint_id, task_id, task_hash, validator_ve
        case when prefill_n > 0 then prefill_sum / prefill_n end as prefill_tps,
        case when ttft_n > 0 then ttft_sum / ttft_n end as ttft_s,
        case when e2e_n > 0 then e2e_sum / e2e_n end as e2e_s,
-       tokens, last_at, non_logic_score
+       nullif(tokens, 0) as tokens, last_at, non_logic_score
 from scores where suite = $1;
 
 -- name: job_labels
@@ -49,7 +49,7 @@ select s.identity_key, s.sampling_key, s.endpoint_id, s.task_id, s.task_hash, s.
        sum(s.non_logic) as non_logic,
        case when sum(s.graded) > 0 then sum(s.score) / sum(s.graded) end as mean_score,
        avg(s.decode_tps) as decode_tps, avg(s.prefill_tps) as prefill_tps, avg(s.ttft_s) as ttft_s,
-       avg(s.e2e_s) as e2e_s, sum(s.tokens) as tokens, max(s.last_at) as last_at,
+       avg(s.e2e_s) as e2e_s, nullif(sum(s.tokens), 0) as tokens, max(s.last_at) as last_at,
        sum(s.non_logic_score) as non_logic_score
 from jobs j join attempts a on a.job_id = j.id join attempt_scores s on s.attempt_id = a.id
 where j.run_id = $1 and j.suite = $2

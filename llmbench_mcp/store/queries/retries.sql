@@ -28,7 +28,8 @@ update jobs set state = 'pending', reason = null, step = null, outage_since = nu
 where run_id = $1 and exists (select 1 from attempts a where a.job_id = jobs.id and a.state = 'pending');
 
 -- name: retry_run
-update runs set state = 'queued', reason = null, finished_at = null, cancel_requested = 0
+update runs set state = 'queued', reason = null, cancel_requested = 0,
+    finished_at = case when $2 = 'regrade' then finished_at end
 where id = $1 and state in ('completed', 'cancelled', 'failed');
 
 -- name: run_limits_lift

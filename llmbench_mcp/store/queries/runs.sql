@@ -83,6 +83,32 @@ select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpo
        j.residency, j.step, j.interrupted, j.created_at, r.keep_loaded, j.energy_j, j.energy_note, j.client_bound
 from jobs j join runs r on r.id = j.run_id where j.run_id = $1 order by j.position;
 
+-- name: run_open_work
+select j.suite, j.identity_key, j.endpoint_id, j.device, j.planned, j.done + j.errors as ended, j.timed, j.seconds,
+       j.tokens, coalesce(e.concurrency, 1) as at_once,
+       case when exists (select 1 from attempts a where a.job_id = j.id and a.state = 'pending') then 1 else 0
+       end as waits
+from jobs j left join endpoints e on e.id = j.endpoint_id
+where j.run_id = $1 and j.state in ('pending', 'loading', 'running')
+order by j.position;
+
+-- name: run_past_paces
+select p.suite, p.identity_key, p.endpoint_id, sum(p.timed) as timed, sum(p.seconds) as seconds,
+       sum(p.tokens) as tokens, sum(p.done + p.errors) as ended
+from (select distinct suite, identity_key, endpoint_id from jobs
+      where run_id = $1 and state in ('pending', 'loading', 'running')) k
+join jobs p on p.suite = k.suite and p.identity_key = k.identity_key and p.endpoint_id = k.endpoint_id
+group by p.suite, p.identity_key, p.endpoint_id;
+
+-- What another run has at work where this one has something to do.
+-- name: run_kept_waiting_by
+select o.run_id, o.device from jobs o
+where o.state in ('pending', 'loading', 'running') and o.state != 'pending' and o.run_id != $1
+  and exists (select 1 from jobs p
+              where p.run_id = $1 and p.state = 'pending' and p.device = o.device
+                and (p.device != $2 or p.endpoint_id = o.endpoint_id))
+order by o.created_at, o.position limit 1;
+
 -- name: jobs_open
 select j.id, j.run_id, j.device, j.endpoint_id, j.served_name, r.priority, j.created_at
 from jobs j join runs r on r.id = j.run_id
@@ -117,10 +143,10 @@ where j.run_id = $1 and f.n > 0
 group by f.failure;
 
 -- name: history_paces
-select s.task_id, sum(s.e2e_sum) / sum(s.e2e_n) as mean_s
-from (select distinct suite, identity_key from jobs where model_id = $1) j
+select s.task_id, sum(s.e2e_sum) / sum(s.e2e_n) as mean_s, sum(s.tokens) * 1.0 / sum(s.e2e_n) as answer_tokens
+from (select distinct suite, identity_key from jobs where model_id = $1 and endpoint_id = $2) j
 join scores s on s.suite = j.suite and s.identity_key = j.identity_key
-where s.e2e_n > 0
+where s.e2e_n > 0 and s.endpoint_id = $2
 group by s.task_id;
 
 -- name: run_state
@@ -130,8 +156,9 @@ update runs set state = $2, reason = $3 where id = $1 and state in ('queued', 'r
 update runs set state = 'running', reason = null, started_at = coalesce(started_at, $2)
 where id = $1 and state in ('queued', 'paused');
 
+-- The end of asking, which grading again leaves as it is.
 -- name: run_finished
-update runs set state = $2, reason = $3, finished_at = $4 where id = $1 and state in ('queued', 'running', 'paused');
+update runs set state = $2, reason = $3, finished_at = coalesce(finished_at, $4) where id = $1 and state in ('queued', 'running', 'paused');
 
 -- name: run_request_cancel
 update runs set cancel_requested = 1 where id = $1 and state in ('queued', 'running', 'paused');
