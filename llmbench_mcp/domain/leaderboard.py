@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from llmbench_mcp.domain.chat import Sampling
 from llmbench_mcp.domain.paired import sign_flip_p
 from llmbench_mcp.domain.repeats import intervals_over_tasks, mean_over_tasks
 from llmbench_mcp.domain.statistics import clustered_interval
@@ -82,6 +83,11 @@ class Row:
     energy_j: float | None = None
     joules_per_token: float | None = None
     speed_bound: int = 0
+
+    @property
+    def parameters(self) -> str:
+        """How it was asked, as far as that is not usual; empty where it is."""
+        return Sampling(**self.manifest["sampling"]).told() if "sampling" in self.manifest else ""
 
 
 @dataclass(frozen=True, slots=True)

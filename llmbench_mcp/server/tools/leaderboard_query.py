@@ -28,6 +28,7 @@ class EntryRow(Result):
     model: str = Field(description="untrusted")
     quantisation: str | None = None
     endpoint: str
+    parameters: str | None = None
     device: str
     score: float | None = None
     pass_rate: float | None = None
@@ -106,6 +107,7 @@ def _row(entry: Entry, detail: Detail, remark: str | None) -> EntryRow:
         model=shown(row.model),
         quantisation=shown_or_none(manifest.get("quantisation"), 60),
         endpoint=row.endpoint,
+        parameters=row.parameters or None,
         device=row.device,
         score=entry.score,
         pass_rate=entry.pass_rate,
