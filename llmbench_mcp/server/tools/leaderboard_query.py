@@ -55,6 +55,7 @@ class LeaderboardPage(Page):
     suite_version: int
     tasks_in_suite: int
     rank_by: str
+    basis: str | None = None
     entries: list[EntryRow]
     suites_with_results: list[str] | None = Field(default=None, description="if this has none")
 
@@ -86,6 +87,7 @@ async def leaderboard_query(  # noqa: PLR0913 - the arguments are the tool's sch
             suite_version=board.suite.suite.version,
             tasks_in_suite=len(board.suite.tasks),
             rank_by=rank_by,
+            basis=board.basis,
             entries=rows[: cut.kept],
             **extra,
             **cut.facts,
