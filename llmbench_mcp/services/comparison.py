@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from llmbench_mcp.domain.comparison import Comparison, Unlike, compare, shared_tasks, unlike
 from llmbench_mcp.domain.errors import ConflictError, InputError
 from llmbench_mcp.domain.leaderboard import MIN_COVERAGE, Row, coverage
+from llmbench_mcp.domain.run import CUSTOM_SUITE
 from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.services.models import Models
-from llmbench_mcp.services.ranked import ranked_suite
+from llmbench_mcp.services.ranked import Remembered, ranked_suite
 from llmbench_mcp.services.runs import Runs
 from llmbench_mcp.services.suites import Suites
 from llmbench_mcp.store.leaderboard import LeaderboardStore
@@ -71,8 +72,9 @@ class Comparisons:
             found = [row for row in rows if row.model == name]
         if not any(task.graded for row in found for task in row.tasks):
             raise ConflictError(
-                f"{one_line(key, 80)} has no results on the present tasks of suite {suite}.",
-                "Call run_start (run start) with this model and suite.",
+                f"{one_line(key, 80)} has no results on the present tasks of suite {suite}"
+                f"{f' ({gone.remark})' if gone else ''}.",
+                _how_to_ask(suite, gone),
             )
         ranked = sum(coverage(row, len(view.tasks)) >= MIN_COVERAGE for row in rows)
         return _Side(key, _newest_last(found), len(view.tasks), gone.remark if gone else None, ranked)
@@ -90,6 +92,14 @@ class Comparisons:
             forms = ", ".join(f"{run.id}:{one_line(name, 60)}" for name in names[:5])
             raise ConflictError(f"Run {run.id} asked {len(names)} models.", f"Say which: {forms}.")
         return _Side(key, _newest_last(found), tasks, None if run.is_over else f"{run.id} is not over")
+
+
+def _how_to_ask(suite: str, gone: Remembered | None) -> str:
+    if suite == CUSTOM_SUITE:
+        return "Call run_start (run start) with this model and those tasks again: custom_tasks (--tasks FILE)."
+    if gone:
+        return "Its tasks are no longer here to be asked."
+    return "Call run_start (run start) with this model and suite."
 
 
 def _is_run(key: str) -> bool:
