@@ -304,7 +304,7 @@ def _entry_row(ranked: Entry) -> tuple[str, ...]:
         ranked.row.parameters,
         figures.percent(ranked.score),
         figures.percent(ranked.pass_rate),
-        figures.interval(ranked.interval),
+        figures.interval(ranked.interval) if ranked.tasks_graded else figures.UNKNOWN,
         figures.number(ranked.decode_tps),
         figures.duration(ranked.ttft_p50_s),
         "; ".join(word for word in words if word),
