@@ -110,7 +110,7 @@ async def test_tasks_of_two_requests_are_one_task_only_where_they_are_equal(tmp_
     assert (pair.shared, pair.both) == (1, 1)
 
 
-async def test_who_was_not_asked_such_tasks_is_told_to_be_asked_them(tmp_path: Path) -> None:
+async def test_results_of_other_tasks_under_the_same_id_are_told_to_be_left_out(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
     box = server("a", "b", answer=lambda request, times: completion("2"))
     async with opened(tmp_path, {URL: box}) as app, working(app):
@@ -120,6 +120,8 @@ async def test_who_was_not_asked_such_tasks_is_told_to_be_asked_them(tmp_path: P
             await finished(app, (await app.runs.start(RunRequest((model,), (), custom_tasks=own))).run.id)
         with pytest.raises(ConflictError, match=r"a has no results .* came with runs.* custom_tasks"):
             await app.comparisons.compare("b", "a", "custom")
+        remark = (await app.leaderboards.query("custom")).remark
+    assert (remark or "").endswith("; 1 had other content before, and results of that are left out")
 
 
 @pytest.mark.parametrize("prompt", ["Was heißt das?", "何ですか", "x" * 100_000])
