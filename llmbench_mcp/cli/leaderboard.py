@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,12 +72,19 @@ def render(board: Leaderboard) -> Iterable[RenderableType]:
         return
     name = suite.name if suite.title == suite.name else f"{suite.title} ({suite.name})"
     yield tables.leaderboard(board.entries, f"{name}, by {board.rank_by.replace('_', ' ')}")
-    if any(entry.rank_low != entry.rank_high for entry in board.entries):
-        yield tables.sentence(
-            "A range of ranks: those models cannot be told apart. See: llmbench-mcp compare A B --suite SUITE"
-        )
+    yield from map(tables.sentence, _about_ranks(board))
     if board.remark:
         yield tables.sentence(f"Note: {board.remark}.")
+
+
+def _about_ranks(board: Leaderboard) -> Iterator[str]:
+    """What a range of ranks means, what the order rests on, and how to look closer where that is possible."""
+    if board.has_ties:
+        yield "A range of ranks: those rows cannot be told apart."
+    if board.basis:
+        yield f"Ranks: {board.basis}."
+    if board.has_comparable_ties and board.rank_by in ("score", "pass_rate"):
+        yield f"See: llmbench-mcp compare A B --suite {shlex.quote(one_line(board.suite.suite.name, 80))}"
 
 
 def _nothing(board: Leaderboard) -> str:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 _SHORT = 12
 _OPTIONAL = ("Endpoint", "Parameters", "Errors", "Digest", "Server", "Version")
+_BASIS = (
+    "means over the day's answers: each answer counts once, whatever its task's weight and version; "
+    "a leaderboard weighs tasks and takes their present versions alone"
+)
 
 
 def history(
@@ -34,7 +38,8 @@ def history(
 
     name, days = here.use(work)
     empty = sentence(f"{name} has no results yet.")
-    here.show({"model": name, "days": days}, lambda: [_table(days) if days else empty])
+    said = sentence(f"Figures: {_BASIS}.")
+    here.show({"model": name, "basis": _BASIS, "days": days}, lambda: [_table(days), said] if days else [empty])
 
 
 def _table(days: list[DailySummary]) -> Grid:
@@ -48,7 +53,7 @@ def _table(days: list[DailySummary]) -> Grid:
         Column("Graded", right=True),
         Column("Passed", right=True),
         Column("Errors", right=True, drop=6),
-        Column("Score", right=True),
+        Column("Mean score", right=True),
         Column("Mean tok/s", right=True),
         Column("Mean TTFT", right=True, drop=4),
         Column("Digest", drop=2),

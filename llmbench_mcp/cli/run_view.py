@@ -34,9 +34,9 @@ def render_run(run: Run) -> Iterable[RenderableType]:
         yield tables.sentence(f"Interrupted {times(run.interrupted)}: what was in flight was asked again.")
     if run.jobs:
         yield tables.jobs(run.jobs, run.reason)
-    for job in run.jobs:
-        if job.residency and job.residency != "verified":
-            yield tables.sentence(f"{job.model} on {job.endpoint}: {job.residency}")
+    unsure = [job for job in run.jobs if job.residency and job.residency != "verified"]
+    for told in dict.fromkeys(f"{job.model} on {job.endpoint}: {job.residency}" for job in unsure):
+        yield tables.sentence(told)
     for why in dict.fromkeys(job.client_bound for job in run.jobs if job.client_bound):
         yield tables.sentence(f"Timings may be this program's own, not the server's: {why}")
     if run.failures:

@@ -134,14 +134,15 @@ def attempt(record: AttemptRecord, with_text: bool = False) -> dict[str, Any]:
 
 
 def leaderboard(board: Leaderboard) -> dict[str, Any]:
-    """A ranked suite; ``remark`` only where there is one."""
+    """A ranked suite; ``basis`` and ``remark`` only where there is one."""
     shape = {
         "suite": board.suite.suite.name,
         "suite_version": board.suite.suite.version,
         "rank_by": board.rank_by,
         "entries": [entry(row) for row in board.entries],
     }
-    return shape | ({"remark": board.remark} if board.remark else {})
+    told = {"basis": board.basis, "remark": board.remark}
+    return shape | {name: words for name, words in told.items() if words}
 
 
 def entry(ranked: Entry) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from llmbench_mcp.cli import figures
 from llmbench_mcp.cli.grid import CELL, Column, Grid, Paragraph
-from llmbench_mcp.domain.chat import Sampling
 from llmbench_mcp.domain.text import one_line
 
 if TYPE_CHECKING:
@@ -302,10 +301,10 @@ def _entry_row(ranked: Entry) -> tuple[str, ...]:
         figures.rank(ranked.rank_low, ranked.rank_high),
         ranked.row.model,
         f"{ranked.row.endpoint} ({ranked.row.device})",
-        Sampling(**ranked.row.manifest["sampling"]).told() if "sampling" in ranked.row.manifest else "",
+        ranked.row.parameters,
         figures.percent(ranked.score),
         figures.percent(ranked.pass_rate),
-        figures.interval(ranked.interval),
+        figures.interval(ranked.interval) if ranked.tasks_graded else figures.UNKNOWN,
         figures.number(ranked.decode_tps),
         figures.duration(ranked.ttft_p50_s),
         "; ".join(word for word in words if word),

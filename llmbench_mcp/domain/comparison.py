@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from llmbench_mcp.domain.leaderboard import SIGNIFICANCE, Row, TaskResult
+from llmbench_mcp.domain.leaderboard import SIGNIFICANCE, Row, TaskResult, limit
 from llmbench_mcp.domain.paired import paired_interval, sign_flip_p
 
 Verdict = Literal["tie", "a", "b"]
@@ -62,6 +62,18 @@ class Comparison:
             return "tie"
         return "a" if self.difference > 0 else "b"
 
+    def alone(self, ranked: int) -> str | None:
+        """A remark on a verdict that many others could have stood beside: ``ranked`` rows of a ranking; 0: unknown."""
+        if self.verdict == "tie" or 0 < ranked <= 2:
+            return None
+        if not ranked:
+            return "this comparison stands alone: of many such, some differ by chance"
+        others = ranked - 1
+        return (
+            f"this comparison stands alone, at p < {SIGNIFICANCE}; in the leaderboard, where each of the {ranked} "
+            f"ranked rows is tested against the {others} others, two are told apart only at p < {limit(ranked):.3g}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Unlike:
@@ -87,6 +99,11 @@ def unlike(a: Row, b: Row) -> Unlike | None:
             if getattr(one, name) != getattr(other, name):
                 return Unlike(f"{name} of {one.task_id}", getattr(one, name), getattr(other, name))
     return None
+
+
+def may_be_set_side_by_side(a: Row, b: Row) -> bool:
+    """Whether two rows have names of their own and may be compared."""
+    return (a.model, a.endpoint) != (b.model, b.endpoint) and unlike(a, b) is None
 
 
 def _asked(manifest: Mapping[str, Any]) -> dict[str, Any]:

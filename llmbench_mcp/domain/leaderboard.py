@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from llmbench_mcp.domain.chat import Sampling
 from llmbench_mcp.domain.paired import sign_flip_p
 from llmbench_mcp.domain.repeats import intervals_over_tasks, mean_over_tasks
 from llmbench_mcp.domain.statistics import clustered_interval
@@ -84,6 +85,11 @@ class Row:
     joules_per_token: float | None = None
     speed_bound: int = 0
 
+    @property
+    def parameters(self) -> str:
+        """How it was asked, as far as that is not usual; empty where it is."""
+        return Sampling(**self.manifest["sampling"]).told() if "sampling" in self.manifest else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -121,6 +127,13 @@ class Entry:
         """Whether it has a rank."""
         return self.rank_low is not None
 
+    def meets(self, other: Entry) -> bool:
+        """Whether there is a rank that both may have."""
+        mine, its = (self.rank_low, self.rank_high), (other.rank_low, other.rank_high)
+        if None in mine + its:
+            return False
+        return max(mine[0] or 0, its[0] or 0) <= min(mine[1] or 0, its[1] or 0)
+
     @property
     def speed_note(self) -> str | None:
         """A warning beside the speeds where this program was too busy to time the server well."""
@@ -146,6 +159,29 @@ def rank(
     return ranked + sorted(rest, key=lambda entry: (-entry.coverage, entry.row.model, entry.row.key))
 
 
+def coverage(row: Row, tasks_in_suite: int) -> float:
+    """The share of the suite's tasks that are graded."""
+    return min(1.0, sum(task.graded > 0 for task in row.tasks) / tasks_in_suite) if tasks_in_suite else 0.0
+
+
+def limit(ranked: int) -> float:
+    """Below which p two of so many ranked rows are told apart: Bonferroni, each being tested against all others."""
+    return SIGNIFICANCE / max(1, ranked - 1)
+
+
+def basis(ranked: int, rank_by: RankBy) -> str | None:
+    """What the order of so many ranked rows rests on, where that is not two rows tested once."""
+    if ranked < 2 or (ranked == 2 and rank_by not in _FIGURES):
+        return None
+    if rank_by in _FIGURES:
+        return f"ordered by {rank_by} as measured, with no test behind it: a few per cent may be chance"
+    others = ranked - 1
+    return (
+        f"each of the {ranked} ranked rows is tested against the {others} others, so two are told apart only at "
+        f"p < {limit(ranked):.3g} (5 % / {others}); two compared alone, at p < {SIGNIFICANCE}"
+    )
+
+
 def _entry(row: Row, tasks_in_suite: int, rank_by: RankBy, exclude_non_logic: bool) -> Entry:
     counted = row if not exclude_non_logic else replace(row, tasks=tuple(task.logic_only() for task in row.tasks))
     graded = [task for task in counted.tasks if task.graded]
@@ -156,7 +192,7 @@ def _entry(row: Row, tasks_in_suite: int, rank_by: RankBy, exclude_non_logic: bo
         score=sum(task.score * task.weight for task in graded) / weight if weight else None,
         pass_rate=sum(rates) / len(rates) if rates else None,
         interval=clustered_interval(rates, [task.graded for task in graded]),
-        coverage=min(1.0, len(graded) / tasks_in_suite) if tasks_in_suite else 0.0,
+        coverage=coverage(counted, tasks_in_suite),
         tasks_graded=len(graded),
         tasks_in_suite=tasks_in_suite,
         errors=sum(task.errors for task in row.tasks),
@@ -200,7 +236,7 @@ def _ranges(entries: Sequence[Entry], rank_by: RankBy) -> list[Entry]:
     worse = [0] * len(entries)
     seen = [[_value(entry, rank_by)] for entry in entries] if rank_by in _FIGURES else _by_task(entries, rank_by)
     for one, other in itertools.combinations(range(len(entries)), 2):
-        level = 1.0 if rank_by in _FIGURES else SIGNIFICANCE / (len(entries) - 1)
+        level = 1.0 if rank_by in _FIGURES else limit(len(entries))
         sign = _told_apart(seen[one], seen[other], level)
         if sign:
             ahead, behind = (one, other) if sign > 0 else (other, one)

@@ -30,22 +30,20 @@ def clustered_interval(rates: Sequence[float], trials: Sequence[int]) -> tuple[f
     """95 % interval of the mean of per-task rates, each over that many attempts; (0, 1) for no tasks.
 
     Attempts at one task are alike, so tasks are clusters: the variance is the clustered one of Miller 2024
-    (arXiv:2411.00640), and the interval is Wilson's on the number of independent attempts that would have
-    that variance, corrected for few clusters by Student's t (Korn and Graubard 1998; Dean and Pagano 2015). That number
-    is at least the tasks and at most the attempts. With one attempt per task it is Wilson's interval itself.
+    (arXiv:2411.00640), and the interval is Wilson's on the number of independent attempts that would have that
+    variance, at most all of them, then corrected for few clusters by Student's t (Korn and Graubard 1998; Dean and
+    Pagano 2015), and at least the tasks. With one attempt per task it is Wilson's interval itself.
     """
     tasks = len(rates)
     if not tasks:
         return (0.0, 1.0)
     mean = math.fsum(rates) / tasks
     spread = math.fsum((rate - mean) ** 2 for rate in rates)
-    effective = float(sum(trials))
-    if tasks < 2 or mean * (1 - mean) <= 0:
-        effective = tasks
-    elif spread > 0:
-        alike = mean * (1 - mean) * tasks * tasks / spread
-        effective = min(effective, alike * (Z95 / student_t95(tasks - 1)) ** 2)
-    effective = max(float(tasks), effective)
+    effective = float(tasks)
+    if tasks >= 2 and 0 < mean < 1:
+        alike = mean * (1 - mean) * tasks * tasks / spread if spread > 0 else math.inf
+        # First the limit, then the correction: that few tasks look alike by luck must not outweigh that they are few.
+        effective = max(effective, min(alike, sum(trials)) * (Z95 / student_t95(tasks - 1)) ** 2)
     return wilson_interval(mean * effective, effective)
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from llmbench_mcp.domain.comparison import Comparison, Unlike, compare, shared_tasks, unlike
 from llmbench_mcp.domain.errors import ConflictError, InputError
-from llmbench_mcp.domain.leaderboard import Row
+from llmbench_mcp.domain.leaderboard import MIN_COVERAGE, Row, coverage
+from llmbench_mcp.domain.run import CUSTOM_SUITE
 from llmbench_mcp.domain.text import one_line
 from llmbench_mcp.services.models import Models
-from llmbench_mcp.services.ranked import ranked_suite
+from llmbench_mcp.services.ranked import Remembered, ranked_suite
 from llmbench_mcp.services.runs import Runs
 from llmbench_mcp.services.suites import Suites
 from llmbench_mcp.store.leaderboard import LeaderboardStore
@@ -19,12 +20,16 @@ from llmbench_mcp.store.leaderboard import LeaderboardStore
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What one name stands for: its rows, newest last, and how many tasks were to be answered."""
+    """What one name stands for: its rows, newest last, and how many tasks were to be answered.
+
+    ``ranked``: rows with a rank on the suite's leaderboard; 0 for runs.
+    """
 
     key: str
     rows: tuple[Row, ...]
     tasks: int
     note: str | None = None
+    ranked: int = 0
 
 
 class Comparisons:
@@ -53,7 +58,9 @@ class Comparisons:
         sides = (await side(a, suite), await side(b, suite))
         one, other = _chosen(*sides)
         found = compare(one, other, max(sides[0].tasks, sides[1].tasks))
-        notes = [note for side_, row in zip(sides, (one, other), strict=True) for note in _notes(side_, row)]
+        alone = found.alone(sides[0].ranked)
+        notes = [alone] if alone else []
+        notes += [note for side_, row in zip(sides, (one, other), strict=True) for note in _notes(side_, row)]
         return replace(found, remarks=(*found.remarks, *dict.fromkeys(notes)))
 
     async def _model(self, key: str, suite: str) -> _Side:
@@ -65,10 +72,12 @@ class Comparisons:
             found = [row for row in rows if row.model == name]
         if not any(task.graded for row in found for task in row.tasks):
             raise ConflictError(
-                f"{one_line(key, 80)} has no results on the present tasks of suite {suite}.",
-                "Call run_start (run start) with this model and suite.",
+                f"{one_line(key, 80)} has no results on the present tasks of suite {suite}"
+                f"{f' ({gone.remark})' if gone else ''}.",
+                _how_to_ask(suite, gone),
             )
-        return _Side(key, _newest_last(found), len(view.tasks), gone.remark if gone else None)
+        ranked = sum(coverage(row, len(view.tasks)) >= MIN_COVERAGE for row in rows)
+        return _Side(key, _newest_last(found), len(view.tasks), gone.remark if gone else None, ranked)
 
     async def _run(self, key: str, suite: str) -> _Side:
         run_id, _, model = key.partition(":")
@@ -83,6 +92,14 @@ class Comparisons:
             forms = ", ".join(f"{run.id}:{one_line(name, 60)}" for name in names[:5])
             raise ConflictError(f"Run {run.id} asked {len(names)} models.", f"Say which: {forms}.")
         return _Side(key, _newest_last(found), tasks, None if run.is_over else f"{run.id} is not over")
+
+
+def _how_to_ask(suite: str, gone: Remembered | None) -> str:
+    if suite == CUSTOM_SUITE:
+        return "Call run_start (run start) with this model and those tasks again: custom_tasks (--tasks FILE)."
+    if gone:
+        return "Its tasks are no longer here to be asked."
+    return "Call run_start (run start) with this model and suite."
 
 
 def _is_run(key: str) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from llmbench_mcp.domain.errors import InputError
@@ -19,14 +21,17 @@ MOST_CRITERIA = 200
 LONGEST_CRITERION = 500
 DEEPEST = 100
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_WORD = re.compile(r"[a-z0-9]+")
+_LOOKED_AT, _WORDS, _DIGITS = 200, 24, 8
 
 
 def custom_tasks(given: Sequence[Any], by_agent: bool = False) -> tuple[Task, ...]:
     """Tasks from plain data.
 
     Each is ``{prompt, expected}`` (a value: graded as reasoning), ``{prompt, criteria}`` (a list of phrases that
-    must be mentioned: graded by keywords) or ``{prompt, validation}`` (a whole VALIDATION block). ``by_agent``: no code
-    in a block runs outside the sandbox.
+    must be mentioned: graded by keywords) or ``{prompt, validation}`` (a whole VALIDATION block). One without ``id`` is
+    named by what it is, so that equal tasks of two requests are one task. ``by_agent``: no code in a block runs outside
+    the sandbox.
 
     Raises:
         InputError: names the task by its number and what is wrong with it.
@@ -35,10 +40,16 @@ def custom_tasks(given: Sequence[Any], by_agent: bool = False) -> tuple[Task, ..
         raise InputError(f"There are {len(given)} custom tasks.", f"Give up to {MOST_TASKS}, or write a suite.")
     tasks = tuple(_task(number, item, by_agent) for number, item in enumerate(given, 1))
     ids = [task.id for task in tasks]
-    twice = next((name for name in ids if ids.count(name) > 1), None)
-    if twice:
-        raise InputError(f"Two custom tasks have the id '{twice.removeprefix('custom/')}'.", "Give each its own id.")
+    if twice := next((name for name in ids if ids.count(name) > 1), None):
+        _refuse_twice(twice, [item for item, name in zip(given, ids, strict=True) if name == twice])
     return tasks
+
+
+def _refuse_twice(name: str, items: Sequence[Mapping[str, Any]]) -> None:
+    if any("id" in item for item in items):
+        raise InputError(f"Two custom tasks have the id '{name.removeprefix('custom/')}'.", "Give each its own id.")
+    same = f"Two custom tasks are the same: '{one_line(items[0]['prompt'], 60)}'."
+    raise InputError(same, "Leave one out (repeats ask a task several times), or give each its own id.")
 
 
 def _task(number: int, item: Any, by_agent: bool) -> Task:
@@ -53,14 +64,22 @@ def _task(number: int, item: Any, by_agent: bool) -> Task:
     prompt = _text(where, item, "prompt")
     if not prompt:
         raise InputError(f"{where} has no prompt.", "Give prompt: what the model is asked.")
-    return Task(
-        id=f"custom/{_id(where, item, number)}",
+    task = Task(
+        id=f"{CUSTOM_SUITE}/",
         prompt=prompt,
         validation=_confined(_validation(where, item)) if by_agent else _validation(where, item),
         system=_text(where, item, "system"),
         title=one_line(prompt, 60),
         max_tokens=_budget(where, item),
     )
+    return replace(task, id=task.id + (_id(where, item) if "id" in item else _made_id(task)))
+
+
+def _made_id(task: Task) -> str:
+    """The prompt's first words, for people, and a hash of all that makes the task, to tell it from others."""
+    digest = hashlib.sha256(f"{task.content_hash()} {task.max_tokens}".encode()).hexdigest()[:_DIGITS]
+    words = "_".join(_WORD.findall(task.prompt[:_LOOKED_AT].lower()))[:_WORDS].strip("_")
+    return f"{words}-{digest}" if words else digest
 
 
 def _refuse_unstorable(where: str, key: str, value: Any, depth: int = 0) -> None:
@@ -87,8 +106,8 @@ def _text(where: str, item: Mapping[str, Any], key: str) -> str | None:
     return value if value.strip() else None
 
 
-def _id(where: str, item: Mapping[str, Any], number: int) -> str:
-    name = item.get("id", f"task_{number:03d}")
+def _id(where: str, item: Mapping[str, Any]) -> str:
+    name = item["id"]
     if not isinstance(name, str) or not _ID.fullmatch(name):
         raise InputError(f"{where} has the id '{one_line(str(name), 40)}'.", "Use a-z, 0-9, _ and -, up to 64.")
     return name

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from llmbench_mcp.domain.leaderboard import Entry, RankBy, Row, rank
+from llmbench_mcp.domain.comparison import may_be_set_side_by_side
+from llmbench_mcp.domain.leaderboard import Entry, RankBy, Row, basis, rank
 from llmbench_mcp.services.ranked import Remembered, ranked_suite
 from llmbench_mcp.services.suites import Suites, SuiteView
 from llmbench_mcp.store.leaderboard import LeaderboardStore
@@ -15,13 +17,26 @@ from llmbench_mcp.store.leaderboard import LeaderboardStore
 class Leaderboard:
     """A ranked suite, best first; rows without a rank come last with the reason.
 
-    ``remark``: of a suite that is gone, how it is ranked all the same; its view then has the tasks' ids alone.
+    ``basis``: what the order rests on, where that has to be told. ``remark``: of a suite that is gone, how it is ranked
+    all the same; its view then has the tasks' ids alone.
     """
 
     suite: SuiteView
     rank_by: RankBy
     entries: tuple[Entry, ...]
+    basis: str | None = None
     remark: str | None = None
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether the evidence leaves any order open."""
+        return any(entry.rank_low != entry.rank_high for entry in self.entries)
+
+    @property
+    def has_comparable_ties(self) -> bool:
+        """Whether two that share a rank can be compared, too: they have other names and were asked alike."""
+        pairs = itertools.combinations([entry for entry in self.entries if entry.rank_low != entry.rank_high], 2)
+        return any(one.meets(other) and may_be_set_side_by_side(one.row, other.row) for one, other in pairs)
 
 
 _KEPT = 16
@@ -71,9 +86,10 @@ class Leaderboards:
         kept = self._kept_for(view, remembered)
         rows = await self._store.rows(view.suite.name, kept.weights, kept.hashes)
         entries = kept.ranking(rows, rank_by, exclude_non_logic)
+        told = basis(sum(entry.ranked for entry in entries), rank_by)
         if model:
             entries = [entry for entry in entries if model.casefold() in entry.row.model.casefold()]
-        return Leaderboard(view, rank_by, tuple(entries), remembered.remark if remembered else None)
+        return Leaderboard(view, rank_by, tuple(entries), told, remembered.remark if remembered else None)
 
     def _kept_for(self, view: SuiteView, remembered: Remembered | None) -> _Kept:
         name = view.suite.name

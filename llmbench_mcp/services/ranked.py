@@ -38,4 +38,6 @@ async def ranked_suite(suites: Suites, store: LeaderboardStore, name: str) -> tu
         items = tuple(SuiteItem(task_id) for task_id in found.hashes)
         tasks = tuple(Task(task_id, "", {}) for task_id in found.hashes)
         remark = f"{_CUSTOM if name == CUSTOM_SUITE else _GONE}; {_HOW}"
+        if found.changed:
+            remark += f"; {found.changed} had other content before, and results of that are left out"
         return SuiteView(Suite(name, name, "", found.version, items), tasks), Remembered(found.hashes, remark)

@@ -83,7 +83,7 @@ def _ranked(entry: Entry) -> tuple[str, ...]:
         _parameters(entry.row.manifest.get("sampling", {})),
         _percent(entry.score),
         _percent(entry.pass_rate),
-        f"{entry.interval[0]:.0%} to {entry.interval[1]:.0%}",
+        f"{entry.interval[0]:.0%} to {entry.interval[1]:.0%}" if entry.tasks_graded else UNKNOWN,
         f"{entry.tasks_graded} of {entry.tasks_in_suite} tasks",
         entry.note or (f"{entry.errors} without verdict" if entry.errors else ""),
     )
@@ -141,7 +141,7 @@ def _meters(parts: Sequence[Part]) -> Markup:
         (
             one_line(part.name.replace("_", " ")),
             join([_meter(part), f" {_mean(part)}"]),
-            f"{part.validator}, {part.attempts} attempts",
+            f"{part.validator}, {part.attempts} attempt{'' if part.attempts == 1 else 's'}",
         )
         for part in parts
     ]
@@ -164,7 +164,8 @@ def _right(found: ModelPart) -> Markup:
     for portion in found.portions:
         for area in portion.areas:
             always = _always_right(portion, area.name)
-            rows.append((_where(portion), area.name, f"{area.rate:.0%} of {area.tasks} tasks", always))
+            tasks = "1 task" if area.tasks == 1 else f"{area.tasks} tasks"
+            rows.append((_where(portion), area.name, f"{area.rate:.0%} of {tasks}", always))
     return table(heads, rows) if rows else el("p", "Nothing was graded.")
 
 
@@ -196,7 +197,8 @@ def _wrong(found: ModelPart, redact: Redact) -> Iterator[Markup]:
         for row in portion.findings.wrong
     ]
     if rows:
-        yield el("details", el("summary", f"{len(rows)} wrong answers"), table(("No", "Task", "Failure", "Why"), rows))
+        counted = "1 wrong answer" if len(rows) == 1 else f"{len(rows)} wrong answers"
+        yield el("details", el("summary", counted), table(("No", "Task", "Failure", "Why"), rows))
 
 
 def _meaning(word: str) -> str:

@@ -24,10 +24,11 @@ _Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class LastAsked:
-    """Of each task the content hash last asked, and the suite's version then."""
+    """Of each task the content hash last asked, and the suite's version then; ``changed`` tasks had others before."""
 
     hashes: dict[str, str]
     version: int
+    changed: int
 
 
 class LeaderboardStore:
@@ -105,7 +106,9 @@ class LeaderboardStore:
         if not newest:
             return None
         manifest: dict[str, Any] = json.loads(newest[0]["manifest"] or "{}")
-        return LastAsked({row["task_id"]: row["task_hash"] for row in tasks}, manifest.get("suite_version", 1))
+        hashes = {row["task_id"]: row["task_hash"] for row in tasks}
+        changed = {row["task_id"] for row in tasks if row["task_hash"] != hashes[row["task_id"]]}
+        return LastAsked(hashes, manifest.get("suite_version", 1), len(changed))
 
     async def suites(self) -> list[str]:
         """Suites that have results."""

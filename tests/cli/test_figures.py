@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from llmbench_mcp.cli import figures
+from llmbench_mcp.cli import figures, tables
+from llmbench_mcp.domain.leaderboard import Row, TaskResult, rank
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,9 @@ def test_rates_sizes_and_ranks_are_worded() -> None:
     assert (figures.size(900_000_000), figures.parameters(1_500_000_000)) == ("858 MiB", "1.50 B")
     assert (figures.size(24 * 2**30), figures.size(1023), figures.size(None)) == ("24 GiB", "1,023 B", "-")
     assert (figures.rank(None, None), figures.rank(1, 1), figures.rank(1, 3)) == ("-", "1", "1-3")
+
+
+def test_a_row_without_a_graded_task_has_no_interval() -> None:
+    broken = Row("k", "m", "box", "cpu", "s", {}, 1, (TaskResult("t", 0, 1, 0.0, 0.0),))
+    (row,) = tables.leaderboard(rank([broken], 1), "").rows
+    assert "0-100 %" not in row

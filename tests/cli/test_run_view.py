@@ -49,5 +49,12 @@ def test_what_is_known_of_the_time_left_stands_in_the_headline() -> None:
     assert "0 failed, at least 30 s left" in _shown(Run("run_1", "running", planned=4, least_left_s=30.0))
 
 
+def test_what_is_unsure_about_a_models_place_is_told_once_for_all_its_suites() -> None:
+    unsure = "unverified: the server does not say what is loaded"
+    jobs = tuple(_job(state="done", residency=unsure) for _ in range(3))
+    shown = _shown(Run("run_1", "completed", planned=3, jobs=jobs))
+    assert shown.count(f"m on box: {unsure}") == 1
+
+
 def test_stages_are_told_as_passed_of_tried() -> None:
     assert _fact("stages", {"base": (6, 6), "hidden": (2, 3)}) == "base 6/6, hidden 2/3"

@@ -103,6 +103,8 @@ def test_run_now_runs_it_and_then_finds_nothing_changed(
     shown = cli("models", "history", "alpha").out
     assert "100 %" in shown
     assert "Endpoint: mine" in shown
+    for told in (" ".join(shown.split()), days["basis"]):  # not a leaderboard's figures
+        assert "each answer counts once, whatever its task's weight and version" in told
 
 
 def test_a_model_without_results_has_an_empty_history(cli: Cli, ready: FakeServer) -> None:

@@ -97,6 +97,8 @@ async def test_equal_models_are_tied_whatever_their_names_and_order(tmp_path: Pa
         board = await app.leaderboards.query("sums")
         speeds = await app.leaderboards.query("sums", "speed")
     assert ranks(board.entries) == ranks(speeds.entries) == dict.fromkeys("xyz", (1, 3))
+    assert speeds.basis == "ordered by speed as measured, with no test behind it: a few per cent may be chance"
+    assert board.basis != speeds.basis
 
 
 def sometimes(request: ChatRequest, times: int) -> Completion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from llmbench_mcp.cli import shapes
 from llmbench_mcp.domain.chat import ChatRequest, Completion, Sampling
-from llmbench_mcp.domain.errors import InputError
+from llmbench_mcp.domain.errors import ConflictError, InputError
 from llmbench_mcp.domain.matrix import expand
 from llmbench_mcp.domain.run import RunLimits, RunRequest, run_limits
 from llmbench_mcp.services.custom_tasks import custom_tasks
@@ -89,8 +90,54 @@ async def test_a_request_may_bring_its_own_tasks(tmp_path: Path) -> None:
         await assigned(app, URL)
         run = await finished(app, (await app.runs.start(RunRequest(("a",), (), custom_tasks=own))).run.id)
         records, _ = await app.runs.results(run.id, AttemptFilter())
-    told = [(record.task_id, record.facts["passed"]) for record in records]
-    assert told == [("custom/product", True), ("custom/task_002", True), ("custom/task_003", False)]
+    told = [(record.task_id.partition("-")[0], record.facts["passed"]) for record in records]
+    assert told == [("custom/product", True), ("custom/name_a_primary_colour", True), ("custom/greet", False)]
+
+
+async def test_tasks_of_two_requests_are_one_task_only_where_they_are_equal(tmp_path: Path) -> None:
+    first = [{"prompt": f"Say {word}.", "expected": word} for word in ("one", "two")]
+    other = [first[1], {"prompt": "Sag drei.", "expected": "three"}]
+    write_suite(tmp_path, 1)
+    box = server("a", "b", "c", answer=lambda request, times: completion("two"))
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        for models, tasks in ((("a",), first), (("b", "c"), other)):
+            request = RunRequest(models, (), custom_tasks=custom_tasks(tasks))
+            await finished(app, (await app.runs.start(request)).run.id)
+        board = await app.leaderboards.query("custom")
+        pair = await app.comparisons.compare("b", "a", "custom")
+    assert [entry.row.model for entry in board.entries] == ["a", "b", "c"]
+    assert {entry.note for entry in board.entries} == {"not ranked: only 2 of 3 tasks graded"}
+    assert (pair.shared, pair.both) == (1, 1)
+
+
+async def test_results_of_other_tasks_under_the_same_id_are_told_to_be_left_out(tmp_path: Path) -> None:
+    write_suite(tmp_path, 1)
+    box = server("a", "b", answer=lambda request, times: completion("2"))
+    async with opened(tmp_path, {URL: box}) as app, working(app):
+        await assigned(app, URL)
+        for model, expected in (("a", 1), ("b", 2)):
+            own = custom_tasks([{"id": "same", "prompt": "Say it.", "expected": expected}])
+            await finished(app, (await app.runs.start(RunRequest((model,), (), custom_tasks=own))).run.id)
+        with pytest.raises(ConflictError, match=r"a has no results .* came with runs.* custom_tasks"):
+            await app.comparisons.compare("b", "a", "custom")
+        remark = (await app.leaderboards.query("custom")).remark
+    assert (remark or "").endswith("; 1 had other content before, and results of that are left out")
+
+
+@pytest.mark.parametrize("prompt", ["Was heißt das?", "何ですか", "x" * 100_000])
+def test_a_task_without_an_id_is_named_by_what_it_is(prompt: str) -> None:
+    (task,) = custom_tasks([{"prompt": prompt, "expected": 1}])
+    (again,) = custom_tasks([{"expected": 1, "prompt": prompt}])
+    (longer,) = custom_tasks([{"prompt": prompt, "expected": 1, "max_tokens": 9}])
+    assert task == again
+    assert task.id != longer.id
+    assert re.fullmatch(r"custom/([a-z0-9_]{1,24}-)?[0-9a-f]{8}", task.id)
+
+
+def test_the_same_task_twice_is_refused_by_its_prompt() -> None:
+    with pytest.raises(InputError, match=r"are the same: 'What\?'.*repeats"):
+        custom_tasks([{"prompt": "What?", "expected": 1}] * 2)
 
 
 def nested(depth: int) -> list[Any]:

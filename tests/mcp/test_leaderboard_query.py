@@ -58,6 +58,7 @@ async def test_a_ranking_is_filtered_paged_and_detailed(tmp_path: Path, era: Era
         assert row["details"]["temperature"] == 0.0
         by_speed = await client.call("leaderboard_query", suite="sums", rank_by="speed")
         assert by_speed["total"] == 2
+        assert "basis" not in first  # two rows are tested once
 
 
 async def test_a_row_with_too_little_coverage_has_no_rank_but_the_reason(tmp_path: Path, era: Era) -> None:
@@ -75,6 +76,17 @@ async def test_a_row_with_too_little_coverage_has_no_rank_but_the_reason(tmp_pat
             note, _, speeds = row["note"].partition("; ")
             assert note == "not ranked: only 2 of 3 tasks graded"
             assert speeds in ("", "speeds may be this program's own, not the server's")  # by how busy the machine is
+
+
+async def test_rows_of_one_model_are_told_apart_by_their_parameters(tmp_path: Path, era: Era) -> None:
+    async with open_bench(tmp_path, script=right) as bench, bench.client(era) as client:
+        await client.set_up(bench.fake, "alpha")
+        asked = {"parameter_matrix": {"temperature": [0, 0.7]}}
+        started = await client.call("run_start", models=["alpha"], suites=["sums"], **asked)
+        status = await client.finish(started["run_id"])
+        board = await client.call("leaderboard_query", suite="sums")
+    told = sorted(row.get("parameters", "") for row in board["entries"])
+    assert told == ["", "temperature 0.7"] == sorted(job.get("parameters", "") for job in status["jobs"])
 
 
 async def test_a_suite_without_results_tells_what_to_do(tmp_path: Path, era: Era) -> None:

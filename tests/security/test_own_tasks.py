@@ -91,8 +91,5 @@ async def test_honest_tests_of_an_agent_still_grade(tmp_path: Path) -> None:
         ended = await client.finish(started["run_id"])
         results = await client.call("run_results", run_id=started["run_id"], detail="detailed")
     assert (ended["state"], ended["errors"]) == ("completed", 0)
-    assert {row["task"]: row["passed"] for row in results["attempts"]} == {
-        "custom/task_001": True,
-        "custom/task_002": False,
-        "custom/task_003": True,
-    }
+    assert [row["passed"] for row in results["attempts"]] == [True, False, True]
+    assert len({row["task"] for row in results["attempts"]}) == 3

@@ -90,6 +90,16 @@ def test_a_part_that_is_best_at_zero_says_so() -> None:
     assert 'value="0.5"></meter> 0.5 of 1' in text
 
 
+def test_counts_of_one_are_worded_and_no_interval_is_made_of_nothing() -> None:
+    wrong = [{"number": 1, "task_id": "coding/t", "failure": "wrong_answer", "message": "no"}]
+    findings = JobFindings([], {"wrong_answer": 1}, wrong, [])
+    broken = Row("k", "m", "box", "cpu", "s", MANIFEST, 1, (TaskResult("coding/t", 0, 1, 0.0, 0.0),))
+    models = (ModelPart("m", "box", (replace(portion(0), findings=findings),)),)
+    text = report([RunPart({"id": "run_1"}, {"s": rank([broken], 1)}, models)], {"exported_at": "now"}, str)
+    assert "1 wrong answer<" in text
+    assert "0% to 100%" not in text
+
+
 def test_text_can_be_no_markup() -> None:
     assert el("p", "<b>&", title='"x') == '<p title="&quot;x">&lt;b&gt;&amp;</p>'
     assert "\u202e" not in el("p", "\u202e")

@@ -28,6 +28,7 @@ class EntryRow(Result):
     model: str = Field(description="untrusted")
     quantisation: str | None = None
     endpoint: str
+    parameters: str | None = None
     device: str
     score: float | None = None
     pass_rate: float | None = None
@@ -54,6 +55,7 @@ class LeaderboardPage(Page):
     suite_version: int
     tasks_in_suite: int
     rank_by: str
+    basis: str | None = None
     entries: list[EntryRow]
     suites_with_results: list[str] | None = Field(default=None, description="if this has none")
 
@@ -85,6 +87,7 @@ async def leaderboard_query(  # noqa: PLR0913 - the arguments are the tool's sch
             suite_version=board.suite.suite.version,
             tasks_in_suite=len(board.suite.tasks),
             rank_by=rank_by,
+            basis=board.basis,
             entries=rows[: cut.kept],
             **extra,
             **cut.facts,
@@ -106,6 +109,7 @@ def _row(entry: Entry, detail: Detail, remark: str | None) -> EntryRow:
         model=shown(row.model),
         quantisation=shown_or_none(manifest.get("quantisation"), 60),
         endpoint=row.endpoint,
+        parameters=row.parameters or None,
         device=row.device,
         score=entry.score,
         pass_rate=entry.pass_rate,

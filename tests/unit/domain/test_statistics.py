@@ -130,6 +130,23 @@ def test_repeats_of_the_same_answer_add_nothing() -> None:
     assert clustered_interval(found, [50] * 10) == pytest.approx(wilson_interval(6, 10))
 
 
+def test_few_tasks_alike_by_luck_do_not_count_as_more_than_they_are() -> None:
+    assert clustered_interval([2 / 3] * 2, [3] * 2) == pytest.approx(wilson_interval(4 / 3, 2))
+    effective = 5 * 3 * (1.959964 / 2.776445) ** 2  # of all 15 attempts, by Student's t of 4 degrees of freedom
+    assert clustered_interval([2 / 3] * 5, [3] * 5) == pytest.approx(wilson_interval(effective * 2 / 3, effective))
+
+
+@pytest.mark.parametrize("clusters", [3, 4])
+def test_the_clustered_interval_covers_the_truth_for_few_tasks_as_well(clusters: int) -> None:
+    chance = random.Random(2)
+    covered = 0
+    for _ in range(1000):
+        tasks = [chance.betavariate(0.2, 0.2) for _ in range(clusters)]
+        low, high = clustered_interval([sum(chance.random() < p for _ in range(3)) / 3 for p in tasks], [3] * clusters)
+        covered += low <= 0.5 <= high
+    assert covered / 1000 > 0.93
+
+
 def test_the_clustered_interval_has_the_clustered_variance() -> None:
     """As wide as Miller's clustered standard error (2024) says, where the sample is large."""
     found = [1.0, 0.75, 0.5, 0.25, 0.0] * 100
