@@ -152,13 +152,14 @@ async def _endpoints(app: App) -> Check:
     views = await app.endpoints.views(look=True)
     if not views:
         return Check("endpoints", "ok", "none yet", "Add one: llmbench-mcp endpoint add URL")
-    from llmbench_mcp.cli.demo_server import NAME as DEMO
+    from llmbench_mcp.cli.demo_server import NAME
+    from llmbench_mcp.domain.ids import served_endpoint_id
 
-    silent = [view for view in views if view.error and view.endpoint.name != DEMO]
-    stopped = [view for view in views if view.error and view.endpoint.name == DEMO]
-    found = f"{len(views) - len(silent) - len(stopped)} of {len(views)} answer" + (
-        "; stopped (demo)" if stopped else ""
-    )
+    demo = served_endpoint_id(NAME)
+    silent = [view for view in views if view.error and view.endpoint.id != demo]
+    stopped = [one_line(view.endpoint.name, 64) for view in views if view.error and view.endpoint.id == demo]
+    found = f"{len(views) - len(silent) - len(stopped)} of {len(views)} answer"
+    found += "".join(f"; stopped ({name})" for name in stopped)
     if not silent:
         return Check("endpoints", "ok", found)
     reasons = "; ".join(f"{view.endpoint.name}: {view.error}" for view in silent)
