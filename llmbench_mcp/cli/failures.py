@@ -16,13 +16,17 @@ from llmbench_mcp.domain.text import one_line, visible
 
 
 def tell(kind: str, what: str, next_step: str, as_json: bool) -> None:
-    """Write one failure: a JSON object on stdout, or up to two lines on stderr."""
+    """Write one failure: a JSON object on stdout, or a line on stderr and the next step below it."""
     if as_json:
         document = {"error": {"kind": kind, "what": what, "next": next_step}}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
-    lines = [f"error: {visible(what)}", *([f"  {visible(next_step)}"] if next_step else [])]
-    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.write(lines("error", what, next_step))
+
+
+def lines(kind: str, what: str, next_step: str) -> str:
+    """What is told on stderr: a line, and the next step indented below it."""
+    return "\n  ".join((f"{kind}: {visible(what)}", *visible(next_step).splitlines())) + "\n"
 
 
 def report(error: BaseException, call: Invocation) -> int:
