@@ -144,6 +144,11 @@ class Settings:
         return self.log_dir
 
 
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return _PREFIX + name.upper()
+
+
 def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
     """Settings from the environment; keyword overrides that are not None win.
 
@@ -154,7 +159,7 @@ def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) ->
     settings = Settings(default_data_dir(), default_cache_dir())
     changes: dict[str, Any] = {}
     for field in fields(Settings):
-        text = env.get(_PREFIX + field.name.upper(), "").strip()
+        text = env.get(variable(field.name), "").strip()
         if text:
             changes[field.name] = _parse(field.name, text, getattr(settings, field.name))
     changes.update({key: value for key, value in overrides.items() if value is not None})
@@ -172,13 +177,13 @@ def _parse(name: str, text: str, default: Any) -> Any:
         return type(default)(text)
     except ValueError as error:
         kind = "whole number" if isinstance(default, int) else "number"
-        raise InputError(f"{_PREFIX}{name.upper()} is '{one_line(text, 40)}'.", f"Set it to a {kind}.") from error
+        raise InputError(f"{variable(name)} is '{one_line(text, 40)}'.", f"Set it to a {kind}.") from error
 
 
 def _parse_bool(name: str, text: str) -> bool:
     if text.casefold() in _TRUE | _FALSE:
         return text.casefold() in _TRUE
-    raise InputError(f"{_PREFIX}{name.upper()} is '{one_line(text, 40)}'.", "Set it to 1 or 0.")
+    raise InputError(f"{variable(name)} is '{one_line(text, 40)}'.", "Set it to 1 or 0.")
 
 
 def _checked(settings: Settings) -> Settings:
@@ -188,7 +193,7 @@ def _checked(settings: Settings) -> Settings:
         value = getattr(settings, name)
         if not least <= value <= most:  # true for NaN, too
             shown = one_line(str(value), 40)
-            raise InputError(f"{_PREFIX}{name.upper()} is {shown}.", f"Set it from {least} to {most}.")
+            raise InputError(f"{variable(name)} is {shown}.", f"Set it from {least} to {most}.")
     _check_ports(settings)
     _check_exporters(settings)
     return replace(settings, data_dir=settings.data_dir.absolute(), cache_dir=settings.cache_dir.absolute())
