@@ -21,6 +21,7 @@ CREDENTIAL_STORES = ("auto", "keyring", "vault")
 """Where entered keys are kept; ``auto``: in the keyring where one is usable."""
 ISOLATION_LEVELS = ("process", "partial", "full")
 """How well model-written code must be confined to be run at all, weakest first."""
+_MOST_GIB = 1_000_000
 _RANGES = {
     "max_wait_s": (0.1, 3600),
     "lease_s": (1, 3600),
@@ -107,6 +108,12 @@ class Settings:
         """Ports of 127.0.0.1 where servers are looked for; empty for ``none``."""
         words = [word.strip() for word in self.discover_ports.split(",")]
         return () if words == ["none"] else tuple(dict.fromkeys(int(word) for word in words if word))
+
+    @property
+    def budgets(self) -> dict[str, int]:
+        """Bytes that may be used by device. Raises InputError for a part that is not DEVICE=NUMBER."""
+        parts = (part.strip() for part in self.device_budgets.split(","))
+        return dict(_budget(part) for part in parts if part)
 
     @property
     def exporters(self) -> tuple[Address, ...]:
@@ -196,7 +203,22 @@ def _checked(settings: Settings) -> Settings:
             raise InputError(f"{variable(name)} is {shown}.", f"Set it from {least} to {most}.")
     _check_ports(settings)
     _check_exporters(settings)
+    _ = settings.budgets
     return replace(settings, data_dir=settings.data_dir.absolute(), cache_dir=settings.cache_dir.absolute())
+
+
+def _budget(part: str) -> tuple[str, int]:
+    device, _, number = part.rpartition("=")
+    try:
+        gib = float(number)
+    except ValueError:
+        gib = 0.0
+    if not device.strip() or not 0 < gib < _MOST_GIB:
+        raise InputError(
+            f"{_PREFIX}DEVICE_BUDGETS is not right: it holds '{one_line(part, 40)}'.",
+            "Set it to DEVICE=GIB with commas between, e.g. nvidia:0=20,cpu=48.",
+        )
+    return device.strip(), round(gib * 2**30)
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -136,7 +136,10 @@ async def _executor(app: App) -> Check:
     held = await app.executors.view()
     if held is None or not held.alive:
         return Check("executor", "ok", "none works now; starting a run starts one")
-    return Check("executor", "ok", f"works: process {held.pid}, version {held.version}")
+    remark = await app.executors.remark()
+    return Check(
+        "executor", "warn" if remark else "ok", f"works: process {held.pid}, version {held.version}", remark or ""
+    )
 
 
 async def _devices(app: App) -> Check:
@@ -145,7 +148,12 @@ async def _devices(app: App) -> Check:
     views = await app.devices.read()
     unknown = "; ".join(reason for view in views for reason in told_unknown(view))
     found = ", ".join(f"{view.device.id} ({view.device.name})" for view in views)
-    return Check("devices", "ok", found + (f"; unknown: {unknown}" if unknown else ""))
+    found += f"; unknown: {unknown}" if unknown else ""
+    unseen = set(app.settings.budgets) - {view.device.id for view in views}
+    if unseen:
+        todo = f"LLMBENCH_DEVICE_BUDGETS names what no reader here sees: {one_line(', '.join(sorted(unseen)), 80)}."
+        return Check("devices", "warn", found, todo)
+    return Check("devices", "ok", found)
 
 
 async def _endpoints(app: App) -> Check:
