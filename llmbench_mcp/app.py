@@ -241,4 +241,4 @@ def _chores(
 def _load_catalog(settings: Settings) -> CatalogView:
     from llmbench_mcp.catalog.catalog import Catalog
 
-    return Catalog.load((settings.tasks_dir,) if settings.tasks_dir else (), settings.imports_dir)
+    return Catalog.load_readable((settings.tasks_dir,) if settings.tasks_dir else (), settings.imports_dir)

@@ -21,6 +21,7 @@ CREDENTIAL_STORES = ("auto", "keyring", "vault")
 """Where entered keys are kept; ``auto``: in the keyring where one is usable."""
 ISOLATION_LEVELS = ("process", "partial", "full")
 """How well model-written code must be confined to be run at all, weakest first."""
+_MOST_GIB = 1_000_000
 _RANGES = {
     "max_wait_s": (0.1, 3600),
     "lease_s": (1, 3600),
@@ -109,6 +110,12 @@ class Settings:
         return () if words == ["none"] else tuple(dict.fromkeys(int(word) for word in words if word))
 
     @property
+    def budgets(self) -> dict[str, int]:
+        """Bytes that may be used by device. Raises InputError for a part that is not DEVICE=NUMBER."""
+        parts = (part.strip() for part in self.device_budgets.split(","))
+        return dict(_budget(part) for part in parts if part)
+
+    @property
     def exporters(self) -> tuple[Address, ...]:
         """Addresses of other machines' GPU exporters. Raises InputError for what is none."""
         if not self.gpu_exporters.strip():
@@ -144,6 +151,11 @@ class Settings:
         return self.log_dir
 
 
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return _PREFIX + name.upper()
+
+
 def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
     """Settings from the environment; keyword overrides that are not None win.
 
@@ -154,7 +166,7 @@ def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) ->
     settings = Settings(default_data_dir(), default_cache_dir())
     changes: dict[str, Any] = {}
     for field in fields(Settings):
-        text = env.get(_PREFIX + field.name.upper(), "").strip()
+        text = env.get(variable(field.name), "").strip()
         if text:
             changes[field.name] = _parse(field.name, text, getattr(settings, field.name))
     changes.update({key: value for key, value in overrides.items() if value is not None})
@@ -172,13 +184,13 @@ def _parse(name: str, text: str, default: Any) -> Any:
         return type(default)(text)
     except ValueError as error:
         kind = "whole number" if isinstance(default, int) else "number"
-        raise InputError(f"{_PREFIX}{name.upper()} is '{one_line(text, 40)}'.", f"Set it to a {kind}.") from error
+        raise InputError(f"{variable(name)} is '{one_line(text, 40)}'.", f"Set it to a {kind}.") from error
 
 
 def _parse_bool(name: str, text: str) -> bool:
     if text.casefold() in _TRUE | _FALSE:
         return text.casefold() in _TRUE
-    raise InputError(f"{_PREFIX}{name.upper()} is '{one_line(text, 40)}'.", "Set it to 1 or 0.")
+    raise InputError(f"{variable(name)} is '{one_line(text, 40)}'.", "Set it to 1 or 0.")
 
 
 def _checked(settings: Settings) -> Settings:
@@ -188,10 +200,25 @@ def _checked(settings: Settings) -> Settings:
         value = getattr(settings, name)
         if not least <= value <= most:  # true for NaN, too
             shown = one_line(str(value), 40)
-            raise InputError(f"{_PREFIX}{name.upper()} is {shown}.", f"Set it from {least} to {most}.")
+            raise InputError(f"{variable(name)} is {shown}.", f"Set it from {least} to {most}.")
     _check_ports(settings)
     _check_exporters(settings)
+    _ = settings.budgets
     return replace(settings, data_dir=settings.data_dir.absolute(), cache_dir=settings.cache_dir.absolute())
+
+
+def _budget(part: str) -> tuple[str, int]:
+    device, _, number = part.rpartition("=")
+    try:
+        gib = float(number)
+    except ValueError:
+        gib = 0.0
+    if not device.strip() or not 0 < gib < _MOST_GIB:
+        raise InputError(
+            f"{_PREFIX}DEVICE_BUDGETS is not right: it holds '{one_line(part, 40)}'.",
+            "Set it to DEVICE=GIB with commas between, e.g. nvidia:0=20,cpu=48.",
+        )
+    return device.strip(), round(gib * 2**30)
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

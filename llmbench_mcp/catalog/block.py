@@ -62,10 +62,13 @@ class Block:
         """An error at this value's line."""
         return self.source.error(self.line, what, next_step)
 
-    def fields(self, allowed: Sequence[str] | None, what: str) -> dict[str, Block]:
-        """The mapping's fields in order; unknown keys are refused when ``allowed`` is given."""
+    def fields(self, allowed: Sequence[str] | None, what: str, example: str = "") -> dict[str, Block]:
+        """The mapping's fields in order; unknown keys are refused when ``allowed`` is given.
+
+        ``example``: the next step where it is no mapping.
+        """
         if not isinstance(self.node, yaml.MappingNode):
-            raise self.error(f"{what} must be a mapping of keys to values.")
+            raise self.error(f"{what} must be a mapping of keys to values.", example)
         found: dict[str, Block] = {}
         for key_node, value_node in self.node.value:
             at = Block(self.source, key_node, self.offset)
@@ -77,10 +80,10 @@ class Block:
             found[key] = Block(self.source, value_node, self.offset)
         return found
 
-    def items(self, what: str) -> list[Block]:
-        """The list's values."""
+    def items(self, what: str, example: str = "") -> list[Block]:
+        """The list's values. ``example``: the next step where it is no list."""
         if not isinstance(self.node, yaml.SequenceNode):
-            raise self.error(f"{what} must be a list.")
+            raise self.error(f"{what} must be a list.", example)
         return [Block(self.source, node, self.offset) for node in self.node.value]
 
     def plain(self, depth: int = 0) -> object:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
 from llmbench_mcp.catalog.folder import load_folder
 from llmbench_mcp.catalog.imported import ImportedSuites
-from llmbench_mcp.domain.errors import NotFoundError
+from llmbench_mcp.domain.errors import InputError, NotFoundError
 from llmbench_mcp.domain.task import Suite, Task
 from llmbench_mcp.domain.text import nearest, one_line
 
@@ -25,6 +25,8 @@ class Catalog:
     _tasks: Mapping[str, Task]
     _suites: Mapping[str, Suite]
     _imported: ImportedSuites | None = None
+    fault: InputError | None = None
+    """Why the extra folders could not be read: then only the shipped suites are known, and others raise it."""
 
     @classmethod
     def load(cls, extra_dirs: Sequence[Path] = (), imported: Path | None = None) -> Catalog:
@@ -42,16 +44,33 @@ class Catalog:
             suites |= {suite.name: suite for suite in folder.suites}
         return cls(tasks, suites, ImportedSuites(imported) if imported else None)
 
+    @classmethod
+    def load_readable(cls, extra_dirs: Sequence[Path] = (), imported: Path | None = None) -> Catalog:
+        """As ``load``, but an extra folder that cannot be read leaves the shipped suites, with the ``fault``.
+
+        Their names and tasks are theirs alone, so no fault elsewhere can change them. Of other suites nothing is sure:
+        one of the folder would go before an imported one of its name.
+        """
+        try:
+            return cls.load(extra_dirs, imported)
+        except InputError as fault:
+            return replace(cls.load(), fault=fault)
+
     def suites(self) -> tuple[Suite, ...]:
         """All suites, shipped ones first, in the order of their files; no imported one that cannot be read."""
         scanned = self._imported.scan().suites if self._imported else ()
         return (*self._suites.values(), *(one.suite for one in scanned if one.suite.name not in self._suites))
 
     def suite(self, name: str) -> Suite:
-        """The suite of that name. Raises NotFoundError with the nearest names, TaskFormatError for a bad import."""
+        """The suite of that name.
+
+        Raises NotFoundError with the nearest names, TaskFormatError for a bad import, the ``fault`` where there is one.
+        """
         found = self._suites.get(name)
         if found is not None:
             return found
+        if self.fault is not None:
+            raise self.fault
         imported = self._imported.names() if self._imported else []
         if self._imported is not None and name in imported:
             return self._imported.get(name).suite

@@ -73,7 +73,8 @@ def _top(root: Traversable) -> list[Traversable]:
         return _sorted(root)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(f"The task folder {one_line(str(root))} cannot be read: {reason}.") from error
+        what = f"The task folder {one_line(str(root))} cannot be read: {reason}."
+        raise InputError(what, "Name one that is there (LLMBENCH_TASKS_DIR).") from error
 
 
 def _suites(top: list[Traversable], known: Collection[str], others: Mapping[str, Suite]) -> tuple[Suite, ...]:

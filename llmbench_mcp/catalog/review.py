@@ -188,4 +188,5 @@ def _review_suites(root: Traversable, found: Review) -> None:
 
 def _problem(error: TaskFormatError) -> Problem:
     match = _PLACED.fullmatch(str(error))
-    return Problem(match[1], int(match[2]), match[3]) if match else Problem("", 1, str(error))
+    path, line, what = (match[1], int(match[2]), match[3]) if match else ("", 1, str(error))
+    return Problem(path, line, " ".join(what.split()))

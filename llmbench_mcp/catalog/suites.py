@@ -13,6 +13,11 @@ from llmbench_mcp.domain.text import nearest
 KEYS = ("name", "title", "description", "version", "tasks", "includes", "limits")
 NEEDED = ("name", "title", "description", "version")
 ITEM_KEYS = ("task", "weight")
+EXAMPLE = """A suite file is a list like:
+- {name: my_suite, title: My suite,
+   description: What it shows in a sentence., version: 1,
+   tasks: [coding/is_even, coding/add_numbers]}"""
+"""A next step whose last three lines are a whole suite file, also when written as one."""
 INCLUDE_KEYS = ("suite", "weight")
 LIMIT_KEYS = ("ttft_s", "itl_s")
 
@@ -28,7 +33,7 @@ def parse_suites(
     Raises TaskFormatError, ``path:line: what is wrong``.
     """
     block = parse_block(source, source.text)
-    entries = [_complete(entry) for entry in (block.items("a suite file") if block else ())]
+    entries = [_complete(entry) for entry in (block.items("a suite file", EXAMPLE) if block else ())]
     suites = dict(others or {})
     found = {}
     for place in sorted(range(len(entries)), key=lambda place: "includes" in entries[place]):
@@ -50,11 +55,11 @@ def _suite_of(source: Source, fields: Mapping[str, Block], known: Collection[str
 
 
 def _complete(entry: Block) -> dict[str, Block]:
-    fields = entry.fields(KEYS, "a suite")
+    fields = entry.fields(KEYS, "a suite", EXAMPLE)
     needed = NEEDED if "includes" in fields else (*NEEDED, "tasks")
     missing = [key for key in needed if key not in fields]
     if missing:
-        raise entry.error(f"the suite lacks {', '.join(missing)}.")
+        raise entry.error(f"the suite lacks {', '.join(missing)}.", EXAMPLE)
     if "tasks" in fields and "includes" in fields:
         raise entry.error("the suite needs either tasks or includes.", "List task ids, or suites to include.")
     return fields

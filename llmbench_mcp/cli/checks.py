@@ -136,7 +136,10 @@ async def _executor(app: App) -> Check:
     held = await app.executors.view()
     if held is None or not held.alive:
         return Check("executor", "ok", "none works now; starting a run starts one")
-    return Check("executor", "ok", f"works: process {held.pid}, version {held.version}")
+    remark = await app.executors.remark()
+    return Check(
+        "executor", "warn" if remark else "ok", f"works: process {held.pid}, version {held.version}", remark or ""
+    )
 
 
 async def _devices(app: App) -> Check:
@@ -145,20 +148,26 @@ async def _devices(app: App) -> Check:
     views = await app.devices.read()
     unknown = "; ".join(reason for view in views for reason in told_unknown(view))
     found = ", ".join(f"{view.device.id} ({view.device.name})" for view in views)
-    return Check("devices", "ok", found + (f"; unknown: {unknown}" if unknown else ""))
+    found += f"; unknown: {unknown}" if unknown else ""
+    unseen = set(app.settings.budgets) - {view.device.id for view in views}
+    if unseen:
+        todo = f"LLMBENCH_DEVICE_BUDGETS names what no reader here sees: {one_line(', '.join(sorted(unseen)), 80)}."
+        return Check("devices", "warn", found, todo)
+    return Check("devices", "ok", found)
 
 
 async def _endpoints(app: App) -> Check:
     views = await app.endpoints.views(look=True)
     if not views:
         return Check("endpoints", "ok", "none yet", "Add one: llmbench-mcp endpoint add URL")
-    from llmbench_mcp.cli.demo_server import NAME as DEMO
+    from llmbench_mcp.cli.demo_server import NAME
+    from llmbench_mcp.domain.ids import served_endpoint_id
 
-    silent = [view for view in views if view.error and view.endpoint.name != DEMO]
-    stopped = [view for view in views if view.error and view.endpoint.name == DEMO]
-    found = f"{len(views) - len(silent) - len(stopped)} of {len(views)} answer" + (
-        "; stopped (demo)" if stopped else ""
-    )
+    demo = served_endpoint_id(NAME)
+    silent = [view for view in views if view.error and view.endpoint.id != demo]
+    stopped = [one_line(view.endpoint.name, 64) for view in views if view.error and view.endpoint.id == demo]
+    found = f"{len(views) - len(silent) - len(stopped)} of {len(views)} answer"
+    found += "".join(f"; stopped ({name})" for name in stopped)
     if not silent:
         return Check("endpoints", "ok", found)
     reasons = "; ".join(f"{view.endpoint.name}: {view.error}" for view in silent)

@@ -67,7 +67,7 @@ async def serving_endpoint(app: App, wish: Wish) -> AsyncIterator[Endpoint]:
         anyio.create_task_group() as group,
     ):
         group.start_soon(server.fail_when_dead)
-        yield await app.endpoints.move(NAME, server.url, "llamacpp", None)
+        yield await app.endpoints.serve(NAME, server.url, "llamacpp", None)
         group.cancel_scope.cancel()
 
 

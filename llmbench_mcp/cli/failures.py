@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import traceback
 from datetime import UTC, datetime
@@ -14,15 +15,32 @@ from llmbench_mcp.cli.invocation import Invocation
 from llmbench_mcp.domain.errors import BenchError, InputError
 from llmbench_mcp.domain.text import one_line, visible
 
+# No id of a run looks so: it is longer.
+_TOOL = re.compile(
+    r"\b([Cc]all )?(?:credential|endpoint|gpu|leaderboard|models?|results|run|suite)_[a-z]{3,9} \(([a-z][^()]*)\)"
+)
+"""How messages name a tool of agents and, in brackets, the command that does the same."""
+
 
 def tell(kind: str, what: str, next_step: str, as_json: bool) -> None:
-    """Write one failure: a JSON object on stdout, or up to two lines on stderr."""
+    """Write one failure: a JSON object on stdout, or a line on stderr and the next step below it."""
+    next_step = _for_people(next_step)
     if as_json:
         document = {"error": {"kind": kind, "what": what, "next": next_step}}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
-    lines = [f"error: {visible(what)}", *([f"  {visible(next_step)}"] if next_step else [])]
-    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.write(lines("error", what, next_step))
+
+
+def lines(kind: str, what: str, next_step: str) -> str:
+    """What is told on stderr: a line, and the next step indented below it."""
+    return "\n  ".join((f"{kind}: {visible(what)}", *visible(next_step).splitlines())) + "\n"
+
+
+def _for_people(text: str) -> str:
+    """Of each tool and its command the command alone."""
+    verbs = {"Call ": "Run ", "call ": "run "}
+    return _TOOL.sub(lambda match: f"{verbs.get(match[1], '')}llmbench-mcp {match[2]}", text)
 
 
 def report(error: BaseException, call: Invocation) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from llmbench_mcp.cli.check import Check
-from llmbench_mcp.domain.errors import BenchError
+from llmbench_mcp.domain.errors import BenchError, InputError
 from llmbench_mcp.domain.text import one_line
 
 if TYPE_CHECKING:
@@ -52,7 +52,11 @@ async def suites(app: App) -> Check:
     """Every task file there is, and whether its block could grade anything; runs no code."""
     import anyio
 
-    heads = await app.suites.heads()
+    try:
+        heads = await app.suites.heads()
+    except InputError as error:
+        todo = f"Mend it; llmbench-mcp task check shows every fault. {error.next_step}"
+        return Check("suites", "fail", error.what, todo.strip())
     problems = await anyio.to_thread.run_sync(lambda: list(_problems(app.settings)))
     if problems:
         more = f"; and {len(problems) - _MOST_TOLD} more" if len(problems) > _MOST_TOLD else ""

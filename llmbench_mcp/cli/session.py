@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from llmbench_mcp.app import App
     from llmbench_mcp.config import Settings
+    from llmbench_mcp.domain.errors import InputError
 
 T = TypeVar("T")
 
@@ -55,13 +57,24 @@ class Session:
             async with open_app(settings or self.settings()) as app:
                 if self.call.argv[:1] not in _WAKING_NOBODY:
                     await app.schedules.wake()
-                return await work(app)
+                found = await work(app)
+                if (fault := app.suites.fault) is not None:
+                    _warn(fault)
+                return found
 
         return anyio.run(main, backend_options={"use_uvloop": measured and find_spec("uvloop") is not None})
 
     def show(self, document: Any, render: Callable[[], Iterable[RenderableType]]) -> None:
         """Answer: as JSON or, for people, what ``render`` gives."""
         output.show(self.as_json, document, render)
+
+
+def _warn(fault: InputError) -> None:
+    """The user's own task folder cannot be read, and what was asked could be done without it."""
+    from llmbench_mcp.cli.failures import lines
+
+    what = f"{fault.what} Until that is mended, only the shipped suites are known."
+    sys.stderr.write(lines("warning", what, fault.next_step or "llmbench-mcp task check shows every fault."))
 
 
 def session(context: typer.Context) -> Session:

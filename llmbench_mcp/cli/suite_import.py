@@ -76,7 +76,7 @@ def list_suites(context: typer.Context) -> None:
     here = session(context)
 
     async def work(app: App) -> list[Suite]:
-        return await app.suites.heads()
+        return await app.suites.heads(strict=False)
 
     suites, scan = here.use(work), Imports(here.settings()).scan()
     here.show({"suites": [_suite_shape(suite, scan) for suite in suites]}, lambda: [_suite_table(suites, scan)])

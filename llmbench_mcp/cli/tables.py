@@ -247,12 +247,12 @@ def _attempt_row(record: AttemptRecord) -> tuple[str, ...]:
     facts = record.facts
     score = facts.get("score")
     task = record.task_id if record.repeat == 1 else f"{record.task_id} #{record.repeat}"
-    if "try" in facts:
-        task += f" (try {facts['try']})" if facts.get("counted", True) else f" (try {facts['try']}, in no score)"
+    marks = [f"try {facts['try']}"] if "try" in facts else []
+    marks += [] if facts.get("counted", True) else ["in no score"]
     return (
         str(record.number),
         record.model,
-        task,
+        f"{task} ({', '.join(marks)})" if marks else task,
         facts.get("parameters", ""),
         result_word(record),
         figures.number(score),

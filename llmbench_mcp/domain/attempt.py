@@ -9,7 +9,7 @@ from typing import Any, Literal
 from llmbench_mcp.domain.chat import Completion
 from llmbench_mcp.domain.errors import NotFoundError
 from llmbench_mcp.domain.hardware import Energy
-from llmbench_mcp.domain.text import nearest, one_line
+from llmbench_mcp.domain.text import one_line, similar
 
 AttemptState = Literal["pending", "generating", "grading", "done", "error", "cancelled", "regrade"]
 
@@ -59,13 +59,12 @@ UNSCORED_FAILURES = frozenset(
 
 
 def check_failure(word: str) -> None:
-    """Raise NotFoundError, with the nearest, for a word that no failure has."""
+    """Raise NotFoundError, with those that are near or else all there are, for a word that no failure has."""
     known = LOGIC_FAILURES | NON_LOGIC_FAILURES | UNSCORED_FAILURES
     if word not in known:
-        close = nearest(word, known)
-        raise NotFoundError(
-            f"There is no failure word called '{one_line(word, 80)}'.", f"Nearest: {', '.join(close)}.", close
-        )
+        close = similar(word, known)
+        hint = f"Nearest: {', '.join(close)}." if close else f"Use one of: {', '.join(sorted(known))}."
+        raise NotFoundError(f"There is no failure word called '{one_line(word, 80)}'.", hint, close)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,11 @@ def endpoint_id(key: str) -> str:
     return "ep_" + "".join(_ALPHABET[(number >> (5 * place)) & 31] for place in range(10))
 
 
+def served_endpoint_id(name: str) -> str:
+    """The id of the endpoint that this program serves itself and first called so, wherever it is now."""
+    return endpoint_id(f"named {name}")
+
+
 def new_id(prefix: str) -> str:
     """A fresh id such as ``run_7h2k9qw4xn``: 50 random bits, no letters that look like digits."""
     return f"{prefix}_" + "".join(secrets.choice(_ALPHABET) for _ in range(10))

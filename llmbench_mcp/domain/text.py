@@ -39,8 +39,13 @@ def one_line(text: str, limit: int = 200) -> str:
 def nearest(wanted: str, names: Iterable[str], count: int = 5) -> list[str]:
     """Up to ``count`` names closest to the one wanted, best first; the first few when none is close."""
     pool = sorted(set(names))
+    return similar(wanted, pool, count) or pool[:count]
+
+
+def similar(wanted: str, names: Iterable[str], count: int = 5) -> list[str]:
+    """Up to ``count`` names close to the one wanted, best first; none when none is."""
+    pool = sorted(set(names))
     folded = {name.casefold(): name for name in pool}
     close = difflib.get_close_matches(wanted.casefold(), folded, n=count, cutoff=0.4)
     inside = [name for name in pool if wanted.casefold() in name.casefold()]
-    best = list(dict.fromkeys([*inside, *(folded[key] for key in close)]))
-    return (best or pool)[:count]
+    return list(dict.fromkeys([*inside, *(folded[key] for key in close)]))[:count]

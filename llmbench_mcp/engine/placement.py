@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from llmbench_mcp.domain.errors import DoesNotFit, InputError
+from llmbench_mcp.domain.errors import DoesNotFit
 from llmbench_mcp.domain.hardware import Device
-from llmbench_mcp.domain.text import one_line
 
 GIB = 1 << 30
 WEIGHTS_FACTOR = 1.1
@@ -83,27 +82,6 @@ def check_fits(name: str, device_id: str, need: Need, room: Room, held_by: Seque
             "Unload what holds it: model_residency (residency unload), or at its server; or let this program do so: "
             "llmbench-mcp endpoint add URL --evict any.",
         )
-
-
-def parse_budgets(text: str) -> dict[str, int]:
-    """Bytes by device from ``nvidia:0=20,cpu=48`` (GiB).
-
-    Raises:
-        InputError: a part is not DEVICE=NUMBER.
-    """
-    budgets = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        device, _, number = part.rpartition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            value = 0.0
-        if not device or not 0 < value < 1_000_000:
-            raise InputError(
-                f"LLMBENCH_DEVICE_BUDGETS holds '{one_line(part, 40)}'.", "Write DEVICE=GIB, e.g. nvidia:0=20,cpu=48."
-            )
-        budgets[device] = round(value * GIB)
-    return budgets
 
 
 def gib(amount: int) -> str:

@@ -22,7 +22,7 @@ from llmbench_mcp.domain.errors import (
 )
 from llmbench_mcp.domain.ports import Backend, BackendFactory, Clock, DeviceReader
 from llmbench_mcp.engine.eviction import Evictor, Rooms
-from llmbench_mcp.engine.placement import Room, forecast, gib, parse_budgets
+from llmbench_mcp.engine.placement import Room, forecast, gib
 from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.leases import Lease
 from llmbench_mcp.store.residency import ResidencyStore
@@ -124,7 +124,7 @@ class Residency:
     def __init__(self, parts: Parts, lease: Lease) -> None:
         self._parts = parts
         self._lease = lease
-        self._rooms = Rooms(parts.devices, parse_budgets(parts.settings.device_budgets))
+        self._rooms = Rooms(parts.devices, parts.settings.budgets)
         self._evictor = Evictor(parts.clock, self._rooms, parts.settings.release_wait_s)
 
     async def prepare(self, place: Place) -> Ready:

@@ -80,7 +80,7 @@ class Clearing:
             named = ", ".join(list(going_on)[:5])
             raise ConflictError(
                 f"Work goes on in {named}; results of a run that is not over are never removed.",
-                "Wait for its end (run_status), or stop it with run_cancel (run cancel).",
+                "Wait for its end, see run_status (run status), or stop it with run_cancel (run cancel).",
             )
         sums = sum([await self._store.kept(group) for group in groups])
         attempts = sum(job.attempts for job in jobs)

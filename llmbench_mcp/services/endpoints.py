@@ -15,7 +15,7 @@ from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.credential import CredentialState
 from llmbench_mcp.domain.endpoint import Adder, Endpoint, EvictPolicy, Resident, ServerInfo
 from llmbench_mcp.domain.errors import ConflictError, EndpointError, EndpointTimeout, InputError, NotFoundError
-from llmbench_mcp.domain.ids import endpoint_id
+from llmbench_mcp.domain.ids import endpoint_id, served_endpoint_id
 from llmbench_mcp.domain.ports import Backend, BackendFactory, DeviceReader
 from llmbench_mcp.domain.text import nearest, one_line
 from llmbench_mcp.services.credentials import Credentials
@@ -120,22 +120,26 @@ class Endpoints:
             return await self._refresh(other, new, info), False
         return await self.get(endpoint.id), True
 
-    async def move(self, name: str, url: str, backend: str, server_version: str | None) -> Endpoint:
-        """Point the endpoint ``name`` at another address of this machine, adding it when unknown.
+    async def serve(self, name: str, url: str, backend: str, server_version: str | None) -> Endpoint:
+        """Point the endpoint of a server that this program starts itself at where that server is now.
 
-        For servers this program starts itself on a free port: same endpoint, new port.
+        It is known by the id made of ``name``, whatever a person has called it since; added when unknown, under
+        ``name`` or, where another endpoint has that, the next free one. Raises ConflictError when another endpoint is
+        at that address.
         """
         address = parse_address(url)
-        known = await self._store.find(name)
-        if known is None:
-            device = await self._device_of(address)
-            facts = {"backend": backend, "device": device, "server_version": server_version, "reachable": True}
-            known = Endpoint(id=endpoint_id(f"named {name}"), name=name, url=address.base, **facts)  # type: ignore[arg-type]  # a dict of mixed kinds
-            await self._store.insert(known)
-        else:
-            facts = {"backend": backend, "server_version": server_version, "reachable": True}
-            await self._store.change(known.id, lambda now: replace(_at(now, address), **facts))  # type: ignore[arg-type]  # as above
-        return await self.get(known.id)
+        own = served_endpoint_id(name)
+        facts = {"backend": backend, "server_version": server_version, "reachable": True}
+        if await self._store.find(own) is None:
+            free, device = await self._unused(name), await self._device_of(address)
+            try:
+                await self._store.insert(Endpoint(own, free, address.base, device=device, **facts))  # type: ignore[arg-type]  # a dict of mixed kinds
+            except ConflictError:
+                # Another that starts at the same time may have added it; then this one moves it.
+                if await self._store.find(own) is None:
+                    raise
+        await self._store.change(own, lambda now: replace(_at(now, address), **facts))  # type: ignore[arg-type]  # as above
+        return await self.get(own)
 
     def _check(self, new: NewEndpoint) -> None:
         if new.name is not None and one_line(new.name, 64) != new.name:
@@ -185,8 +189,10 @@ class Endpoints:
         return devices[0].id if devices else "cpu"
 
     async def _free_name(self, backend: str, address: Address) -> str:
+        return await self._unused(f"{backend}-{address.port if is_loopback(address.host) else address.host}")
+
+    async def _unused(self, base: str) -> str:
         taken = {endpoint.name for endpoint in await self._store.all()}
-        base = f"{backend}-{address.port}" if is_loopback(address.host) else f"{backend}-{address.host}"
         names = [base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))]
         return next(name for name in names if name not in taken)
 

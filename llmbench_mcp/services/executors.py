@@ -17,6 +17,7 @@ from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.clock import process_space
 from llmbench_mcp.domain.errors import StorageError
 from llmbench_mcp.domain.versions import is_newer
+from llmbench_mcp.services.started_with import differing
 from llmbench_mcp.store.leases import LeaseStore, LeaseView
 
 log = logging.getLogger(__name__)
@@ -79,16 +80,29 @@ class Executors:
         return waiting is not None and waiting.alive
 
     async def remark(self) -> str | None:
-        """What whoever starts work should know about the executor's version."""
+        """What whoever starts work should know about the version or the settings of the executor at work."""
         held = await self.view()
-        if held is None or not held.alive or held.version == __version__:
+        if held is None or not held.alive:
             return None
+        if held.version == __version__:
+            return await anyio.to_thread.run_sync(self._other_settings, held)
         if is_newer(held.version, __version__):
             return (
                 f"The executor at work is version {held.version}, newer than this program ({__version__}): "
                 "it does the work; upgrade this program."
             )
         return f"The executor of the older version {held.version} was asked to leave; {__version__} then takes over."
+
+    def _other_settings(self, held: LeaseView) -> str | None:
+        if held.host != process_space() or held.pid == os.getpid():
+            return None
+        names = differing(held.pid, self._settings)
+        if not names:
+            return None
+        return (
+            f"The executor at work, process {held.pid}, was started with other settings, and works with them: "
+            f"{', '.join(names)}. To use yours: llmbench-mcp executor stop; the next command starts another."
+        )
 
     async def follow_older(self, given_up: anyio.Event | None = None) -> bool:
         """Ask an executor of an older version to leave and wait until it has, answers in flight included.

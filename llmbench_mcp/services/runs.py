@@ -231,8 +231,11 @@ class Runs:
         """One attempt with its completion. Raises NotFoundError."""
         record = await self._attempts.get(run_id, number)
         if record is None:
-            run = await self.get(run_id)
-            raise NotFoundError(f"Run {run_id} has no attempt {number}.", f"Use 1 to {run.planned}.")
+            await self.get(run_id)
+            least, most, count = await self._attempts.numbers(run_id)
+            gaps = "" if count == most - least + 1 else ", not all of which are there: see run_results (run results)"
+            hint = f"Use {least} to {most}{gaps}." if count else "It has none any more."
+            raise NotFoundError(f"Run {run_id} has no attempt {number}.", hint)
         return record
 
     async def retry(self, run_id: str, what: What) -> tuple[Run, int]:

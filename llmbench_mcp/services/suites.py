@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import anyio
@@ -21,12 +20,17 @@ _SOURCES_TOLD = 20
 class CatalogView(Protocol):
     """The part of a loaded catalog that services read."""
 
+    @property
+    def fault(self) -> InputError | None:
+        """Why the user's folder could not be read; then only shipped suites are known."""
+        ...
+
     def suites(self) -> tuple[Suite, ...]:
         """All suites."""
         ...
 
     def suite(self, name: str) -> Suite:
-        """One, or NotFoundError."""
+        """One, or NotFoundError, or the fault."""
         ...
 
     def tasks_of(self, suite: Suite) -> tuple[Task, ...]:
@@ -80,13 +84,23 @@ class SuiteView:
 class _Holder:
     def __init__(self, load: Callable[[], CatalogView]) -> None:
         self._load = load
+        self.loaded: CatalogView | None = None
         self._drawn: dict[str, SuiteView] = {}
         self.seen: dict[str, SuiteView] = {}
         """Views asked for lately, by name: no thread is needed for them."""
 
-    @cached_property
+    @property
     def catalog(self) -> CatalogView:
-        return self._load()
+        if self.loaded is None:
+            self.loaded = self._load()
+        return self.loaded
+
+    def heads(self, *, strict: bool) -> list[Suite]:
+        if strict and self.catalog.fault is not None:
+            self.loaded = self._load()  # it may have been mended since
+        if strict and self.catalog.fault is not None:
+            raise self.catalog.fault
+        return list(self.catalog.suites())
 
     def view(self, name: str) -> SuiteView:
         view = self._view(name)
@@ -100,13 +114,22 @@ class _Holder:
         base, seed = split_name(name)
         if name in self._drawn:
             return self._drawn[name]
-        suite = self.catalog.suite(base)
+        suite = self._suite(base)
         view = SuiteView(suite, self.catalog.tasks_of(suite))
         if seed is None:
             return view
         while len(self._drawn) >= _KEPT:
             self._drawn.pop(next(iter(self._drawn)))
         return self._drawn.setdefault(name, view.drawn(seed))
+
+    def _suite(self, name: str) -> Suite:
+        try:
+            return self.catalog.suite(name)
+        except InputError:
+            if self.catalog.fault is None:
+                raise
+            self.loaded = self._load()  # it may have been mended since
+            return self.catalog.suite(name)
 
 
 class Suites:
@@ -121,17 +144,23 @@ class Suites:
         """Read the files again at the next call: a process that lives for weeks sees what was changed."""
         self._holder = _Holder(self._load)
 
-    async def heads(self) -> list[Suite]:
+    @property
+    def fault(self) -> InputError | None:
+        """Why what was read of the suites so far is only the shipped ones: the user's folder cannot be read."""
+        return self._holder.loaded.fault if self._holder.loaded else None
+
+    async def heads(self, *, strict: bool = True) -> list[Suite]:
         """Every suite without its tasks, of which an imported one may have thousands.
 
-        Raises TaskFormatError when a task or suite file is malformed; imported files that are do not show.
+        Raises InputError when a task or suite file of the user is malformed, or, unless ``strict``, has the shipped
+        ones alone then, see ``fault``; imported files that are malformed do not show.
         """
         async with self._lock:
-            return await anyio.to_thread.run_sync(lambda: list(self._holder.catalog.suites()))
+            return await anyio.to_thread.run_sync(lambda: self._holder.heads(strict=strict))
 
     async def listed(self) -> list[SuiteView]:
-        """Every suite, imported ones without their tasks. Raises as ``heads``."""
-        heads = await self.heads()
+        """Every suite, imported ones without their tasks; only the shipped ones while there is a ``fault``."""
+        heads = await self.heads(strict=False)
         return [SuiteView(suite, ()) if suite.origin else await self.get(suite.name) for suite in heads]
 
     async def get(self, name: str) -> SuiteView:
@@ -139,7 +168,7 @@ class Suites:
 
         Raises:
             NotFoundError: no such suite; has the nearest names.
-            InputError: a bad seed, or a suite with nothing to draw.
+            InputError: a bad seed, a suite with nothing to draw, or one that is not shipped while there is a ``fault``.
         """
         async with self._lock:
             if name in self._holder.seen:

@@ -83,6 +83,11 @@ class AttemptStore:
         row = await self._database.one("attempt_by_number", run_id, number)
         return _record(row, texts_of(row)) if row else None
 
+    async def numbers(self, run_id: str) -> tuple[int, int, int]:
+        """The lowest and the highest number of a run's attempts, and how many there are; zeros for none."""
+        row = await self._database.one("attempt_numbers", run_id)
+        return (row["least"], row["most"], row["n"]) if row and row["n"] else (0, 0, 0)
+
 
 def _which(run_id: str, wanted: AttemptFilter) -> tuple[str, tuple[Any, ...]]:
     """Name of the query that finds them by an index, and its parameters."""

@@ -29,8 +29,11 @@ class EndpointStore:
     async def insert(self, endpoint: Endpoint) -> None:
         """Store a new one, seen now. Raises ConflictError when its name or URL is taken."""
         async with self._database.transaction() as transaction:
-            if await transaction.all("endpoint_by_key", endpoint.id):
-                raise ConflictError(f"{endpoint.url} is an endpoint already.", "See endpoint_list (endpoint list).")
+            if row := await transaction.one("endpoint_by_key", endpoint.id):
+                raise ConflictError(
+                    f"Endpoint {row['name']!r}, now at {row['url']}, has the id that {endpoint.url} would get.",
+                    "Remove that one first (endpoint remove).",
+                )
             await _check_free(transaction, endpoint)
             e = endpoint
             facts = (e.id, e.name, e.url, e.backend, e.device, e.credential_ref, e.concurrency, e.evict)
@@ -80,9 +83,13 @@ class EndpointStore:
 
 
 async def _check_free(transaction: Transaction, endpoint: Endpoint) -> None:
-    for key in (endpoint.name, endpoint.url):
-        if any(row["id"] != endpoint.id for row in await transaction.all("endpoint_by_key", key)):
-            raise ConflictError(f"Another endpoint is {key!r} already.", "Choose another name or remove that one.")
+    for key, kind in ((endpoint.name, "name"), (endpoint.url, "port")):
+        for row in await transaction.all("endpoint_by_key", key):
+            if row["id"] != endpoint.id:
+                raise ConflictError(
+                    f"Endpoint {row['name']!r}, {row['url']}, has {key!r} already.",
+                    f"Choose another {kind} or remove that one (endpoint remove).",
+                )
 
 
 def _bit(value: bool | None) -> int | None:

@@ -43,7 +43,9 @@ class RetryStore:
         """
         async with self._database.transaction() as transaction:
             if not await transaction.run("retry_run", run_id, what):
-                raise ConflictError(f"Run {run_id} is not over.", "Wait for its end (run_status), or cancel it.")
+                raise ConflictError(
+                    f"Run {run_id} is not over.", "Wait for its end, see run_status (run status), or cancel it."
+                )
             count = await _WAYS[what](transaction, run_id)
             await _change_tasks(transaction, run_id, changed)
             if count:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from pathlib import Path
@@ -47,7 +48,10 @@ def test_a_demo_in_json_is_one_document(data_dir: Path) -> None:
     assert document["run"]["state"] == "completed"
     assert document["leaderboard"]["entries"][0]["model"] == "beta"
     assert len(document["attempts"]) == TASKS
-    assert document["client_config"]["mcpServers"]["llmbench"]["env"] == {"LLMBENCH_DATA_DIR": str(data_dir)}
+    assert document["client_config"]["mcpServers"]["llmbench"]["env"] == {
+        "LLMBENCH_DATA_DIR": str(data_dir),
+        "LLMBENCH_IDLE_EXIT_S": "0.2",  # as every program of these tests
+    }
 
 
 def test_several_models_must_be_chosen_from(cli: Cli) -> None:
@@ -109,6 +113,25 @@ def test_interrupting_a_demo_cancels_its_run(cli: Cli, data_dir: Path, sign: sig
         assert "was cancelled" in said.err
         assert not said.has_traceback
         assert cli("run", "list", "--json").json["runs"][0]["state"] == "cancelled"
+
+
+def test_the_block_to_paste_finds_all_that_was_found_here_and_holds_no_secret(data_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    settings = {"LLMBENCH_TASKS_DIR": os.path.relpath(tmp_path / "tasks"), "LLMBENCH_CO_RESIDENCY": "1"}
+    others = {
+        "LLMBENCH_KEY_OFFICE": "zz-LIVE-4711-demo",
+        "LLMBENCH_TOKEN": "a-secret-token",
+        "LLMBENCH_KEEP_DAYS": "90",
+    }
+    serving = {"LLMBENCH_HTTP_DRAIN_S": "3"}
+    with running(FakeServer(["alpha"], answer=answer)) as fake:
+        said = program(data_dir, "demo", "--endpoint", fake.url, *SUITE, "--json", **settings, **others, **serving)
+    env = said.json["client_config"]["mcpServers"]["llmbench"]["env"]
+    assert env.pop("LLMBENCH_IDLE_EXIT_S") == "0.2"
+    tasks = Path(env.pop("LLMBENCH_TASKS_DIR"))
+    assert tasks.is_absolute()
+    assert tasks.samefile(tmp_path / "tasks")
+    assert env == {"LLMBENCH_DATA_DIR": str(data_dir), "LLMBENCH_CO_RESIDENCY": "1"}
 
 
 def test_the_block_to_paste_names_the_data_directory_only_when_it_is_not_the_usual_one(tmp_path: Path) -> None:

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.cli.checks import isolation_check
+from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.testing.fake_server import FakeServer
 from tests.cli.conftest import Cli
 from tests.cli.support import program, running
+from tests.support.rooms import opened_real
 
 CHECKS = [
     "python",
@@ -81,11 +84,15 @@ def test_a_task_that_no_validator_grades_fails_by_its_file(
     assert "nonesuch" in check["found"]
 
 
-def test_the_demos_endpoint_without_its_server_is_no_warning(cli: Cli) -> None:
+@pytest.mark.parametrize("called", ["demo", "box"])
+async def test_the_demos_endpoint_without_its_server_is_no_warning(tmp_path: Path, called: str) -> None:
     with running(FakeServer()) as fake:
-        cli("endpoint", "add", fake.url, "--name", "demo")
-    (check,) = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "endpoints"]
-    assert (check["state"], check["found"]) == ("ok", "0 of 1 answer; stopped (demo)")
+        async with opened_real(tmp_path) as app:
+            await app.endpoints.serve("demo", fake.url, "openai", None)
+            await app.endpoints.add(NewEndpoint(fake.url, called))
+    said = await anyio.to_thread.run_sync(lambda: program(tmp_path / "data", "doctor", "--json"))
+    (check,) = [check for check in said.json["checks"] if check["name"] == "endpoints"]
+    assert (check["state"], check["found"]) == ("ok", f"0 of 1 answer; stopped ({called})")
 
 
 def test_what_to_do_stands_whole_on_its_own_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

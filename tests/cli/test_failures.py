@@ -118,3 +118,23 @@ def test_a_malformed_setting_is_told_by_its_name(cli: Cli, monkeypatch: pytest.M
     said = cli("models")
     assert said.code == exit_codes.FAILED
     assert "LLMBENCH_MAX_TOKENS" in said.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "step"),
+    [
+        (("run", "start", "--model", "m", "--suite", "smoke"), "Run llmbench-mcp discover first."),
+        (("run", "status", "run_x"), "There are no runs yet: run llmbench-mcp run start."),
+        (("assign", "m", "box"), "No endpoint is known: run llmbench-mcp endpoint add first."),
+    ],
+)
+def test_the_next_step_names_the_command_and_no_tool_of_agents(cli: Cli, argv: tuple[str, ...], step: str) -> None:
+    assert f"  {step}\n" in cli(*argv).err
+    assert cli(*argv, "--json").json["error"]["next"] == step
+
+
+def test_a_failure_word_that_is_like_none_is_answered_with_all_there_are(cli: Cli) -> None:
+    told = cli("run", "results", "run_x", "--failure", "bogus").err
+    assert "Nearest" not in told
+    assert "Use one of: auth, blocked," in told
+    assert "wrong_call." in told

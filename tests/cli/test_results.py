@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from llmbench_mcp.cli import exit_codes
-from llmbench_mcp.testing.fake_server import FakeServer
+from llmbench_mcp.testing.fake_server import FakeServer, Received
+from llmbench_mcp.testing.replies import Reply, error_reply
 from tests.cli.conftest import Cli
 from tests.cli.support import program, running
 
@@ -26,6 +27,14 @@ def ready(cli: Cli) -> Iterator[FakeServer]:
         cli("discover")
         cli("assign", "alpha")
         yield fake
+
+
+async def refused(request: Received) -> Reply | None:
+    return error_reply(400, "no such thing") if request.prompt else None
+
+
+async def answered(request: Received) -> Reply | None:
+    return None
 
 
 def run_once(data_dir: Path, *more: str) -> dict[str, Any]:
@@ -96,3 +105,18 @@ def test_what_was_asked_differently_or_again_is_told_apart(cli: Cli, ready: Fake
     assert cli("run", "list", "--state", "open").out.startswith("No run matches")
     assert run_id in cli("run", "list", "--text", "ALPH", "--suite", "custom").out
     assert "Use: open" in cli("run", "list", "--state", "lost").err
+
+
+def test_what_was_asked_again_is_marked_as_in_no_score_and_its_attempts_are_within_reach(
+    cli: Cli, ready: FakeServer, data_dir: Path
+) -> None:
+    ready.script = refused
+    run_id = run_once(data_dir)["id"]
+    ready.script = answered
+    program(data_dir, "run", "retry", run_id, "--wait")
+    rows = cli("run", "results", run_id, "--failure", "provider_error", "--json").json["attempts"]
+    assert [(row["number"], row["counted"]) for row in rows] == [(1, False), (2, False)]
+    assert cli("run", "results", run_id, "--failure", "provider_error").out.count("(in no score)") == 2
+    assert cli("run", "results", run_id).out.count("in no score") == 2
+    assert "Use 1 to 4." in cli("run", "results", run_id, "--attempt", "5").err
+    assert cli("run", "results", run_id, "--attempt", "4").code == exit_codes.OK

@@ -23,10 +23,11 @@ async def reference_of(app: App, name: str) -> str | None:
 async def test_an_endpoint_that_moves_to_another_origin_leaves_its_credential_behind(tmp_path: Path) -> None:
     async with opened(tmp_path, {URL: server("m")}, credential_store="vault") as app:
         await app.credentials.enter(Entry("office", URL), KEY)
-        await app.endpoints.add(NewEndpoint(URL, "box", credential_ref="stored:office"))
-        await app.endpoints.move("box", f"{URL}/llm", "scripted", None)
+        await app.endpoints.serve("box", URL, "scripted", None)
+        await app.endpoints.add(NewEndpoint(URL, credential_ref="stored:office"))
+        await app.endpoints.serve("box", f"{URL}/llm", "scripted", None)
         assert await reference_of(app, "box") == "stored:office"
-        await app.endpoints.move("box", OTHER, "scripted", None)
+        await app.endpoints.serve("box", OTHER, "scripted", None)
         assert await reference_of(app, "box") is None
 
 

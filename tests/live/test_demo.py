@@ -27,6 +27,7 @@ def demo(data_dir: Path, *argv: str, until: str) -> Iterator[subprocess.Popen[st
         yield process
     finally:
         process.kill()
+        process.communicate(timeout=30)
 
 
 def kill_server_of(process: subprocess.Popen[str]) -> None:
@@ -53,3 +54,13 @@ def test_a_demo_cancels_its_run_and_ends_when_the_server_dies(tmp_path: Path) ->
     assert "The embedded server ended by itself" in said.err
     assert not said.has_traceback
     assert program(tmp_path, "run", "list", "--json").json["runs"][0]["state"] == "cancelled"
+
+
+def test_a_demo_whose_endpoint_was_renamed_serves_again_under_that_name(tmp_path: Path) -> None:
+    with demo(tmp_path, "--serve", until="Serving") as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        assert "Renamed demo to box" in program(tmp_path, "endpoint", "add", url, "--name", "box").out
+    with demo(tmp_path, "--serve", until="Serving smollm2-135m-instruct, endpoint box.") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() != url

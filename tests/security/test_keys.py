@@ -163,7 +163,7 @@ async def test_a_key_does_not_follow_an_endpoint_that_is_removed_and_comes_back_
         app = await bench.app()
         await app.endpoints.remove("box")
         await client.refused("endpoint_add", url=thief.url, name="box", credential_ref=reference)
-        moved = await app.endpoints.move("box", thief.url, "openai", None)
+        moved = await app.endpoints.serve("box", thief.url, "openai", None)
         assert moved.credential_ref is None
         await client.call("models_discover")
     assert thief.got == set()

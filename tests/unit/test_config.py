@@ -33,6 +33,10 @@ def test_settings_come_from_the_environment_and_arguments_win() -> None:
         ("LLMBENCH_MAX_TOKENS", 5000 * "9", "whole number"),
         ("LLMBENCH_MAX_TOKENS", "1.5", "whole number"),
         ("LLMBENCH_READ_ONLY", "maybe", "1 or 0"),
+        ("LLMBENCH_DEVICE_BUDGETS", "xx", "'xx'.*DEVICE=GIB"),
+        ("LLMBENCH_DEVICE_BUDGETS", "cpu=48,nvidia:0=nan", "'nvidia:0=nan'.*DEVICE=GIB"),
+        ("LLMBENCH_DEVICE_BUDGETS", "=3", "'=3'.*DEVICE=GIB"),
+        ("LLMBENCH_DEVICE_BUDGETS", "cpu=-1", "'cpu=-1'.*DEVICE=GIB"),
     ],
 )
 def test_a_setting_of_the_wrong_kind_is_named(name: str, text: str, said: str) -> None:

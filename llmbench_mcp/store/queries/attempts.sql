@@ -88,5 +88,8 @@ select a.*, j.model_name, j.endpoint_name, j.suite, j.sampling, c.text, c.reason
 from attempts a join jobs j on j.id = a.job_id left join completions c on c.attempt_id = a.id
 where a.run_id = $1 and a.number = $2;
 
+-- name: attempt_numbers
+select min(number) as least, max(number) as most, count(*) as n from attempts where run_id = $1;
+
 -- name: attempts_reset
 update attempts set state = 'pending' where job_id = $1 and state in ('generating', 'grading');
