@@ -43,7 +43,7 @@ from llmbench_mcp.services.quiet_looks import QuietLooks
 from llmbench_mcp.services.reports import Reports
 from llmbench_mcp.services.residencies import Residencies
 from llmbench_mcp.services.retests import Retests
-from llmbench_mcp.services.runs import Runs, RunStores
+from llmbench_mcp.services.runs import GIVEN_UP_LOOK_S, Runs, RunStores
 from llmbench_mcp.services.schedules import DUE_LOOK_S, Schedules
 from llmbench_mcp.services.speeds import Speeds
 from llmbench_mcp.services.suites import CatalogView, Suites
@@ -168,7 +168,7 @@ def _build(database: Database, settings: Settings, outside: Doors) -> App:
     retests = Retests(schedule_store, planner, models, grader, settings)
     schedules = Schedules(schedule_store, retests, runs, executors, looks, outside.clock)
     upkeep = Upkeep(RetentionStore(database, outside.clock), SummaryStore(database), models, settings, outside.clock)
-    chores = _chores(settings, schedules, upkeep, lambda: models.keep_discovering(looks.look))
+    chores = _chores(settings, schedules, upkeep, runs, lambda: models.keep_discovering(looks.look))
     meter = EnergyMeter(outside.energy)
     parts = Parts(database, lease_store, model_store, grader, rooms, meter, sampler, chores)
     return App(
@@ -228,10 +228,15 @@ def _leaving(database: Database, runs: Runs, settings: Settings, clock: Clock) -
 
 
 def _chores(
-    settings: Settings, schedules: Schedules, upkeep: Upkeep, keep_discovering: Callable[[], Awaitable[None]]
+    settings: Settings,
+    schedules: Schedules,
+    upkeep: Upkeep,
+    runs: Runs,
+    keep_discovering: Callable[[], Awaitable[None]],
 ) -> tuple[Chore, ...]:
     """What an executor does beside its work."""
     return (
+        Chore("ending half-written runs", GIVEN_UP_LOOK_S, runs.end_given_up),
         Chore("keeping schedules", DUE_LOOK_S, schedules.start_due),
         Chore("discovery", settings.discover_every_s, keep_discovering),
         Chore("upkeep", LOOK_S, upkeep.look),

@@ -18,6 +18,9 @@ JobState = Literal["pending", "loading", "running", "done", "blocked", "failed",
 OPEN_JOB_STATES: tuple[JobState, ...] = ("pending", "loading", "running")
 
 
+OPEN_RUN_STATES: tuple[RunState, ...] = ("queued", "running", "paused")
+
+
 CUSTOM_SUITE = "custom"
 """The suite that holds a request's own tasks."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -11,7 +12,7 @@ import anyio
 
 from llmbench_mcp.config import Settings
 from llmbench_mcp.domain.attempt import AttemptRecord, check_failure
-from llmbench_mcp.domain.errors import InputError, NotFoundError
+from llmbench_mcp.domain.errors import InputError, NotFoundError, StorageError
 from llmbench_mcp.domain.ports import Clock
 from llmbench_mcp.domain.run import CUSTOM_SUITE, ListedRun, Run, RunEvent, RunFilter, RunRequest, RunState, run_limits
 from llmbench_mcp.domain.task import Task
@@ -26,6 +27,8 @@ from llmbench_mcp.store.runs import RunStore
 
 _POLL_S = 0.25
 _KEEPING_S = 0.25
+GIVEN_UP_LOOK_S = 15.0
+"""How often an executor looks for runs that were left half written."""
 _ENDING_S = 5
 
 OnProgress = Callable[[Run], Awaitable[None]]
@@ -91,7 +94,7 @@ class Runs:
     async def start(self, request: RunRequest) -> Started:
         """Write the run and see that an executor lives; returns at once.
 
-        The same idempotency key with the same request gives the same run.
+        The same idempotency key with the same request gives the same run, unless that was left half written.
 
         Raises:
             InputError, EndpointError: as planning; ConflictError for a key used for another request.
@@ -129,7 +132,11 @@ class Runs:
             job_id: (target.model.name, target.endpoint.name, target.endpoint.device)
             for job_id, target in planned.targets.items()
         }
-        return await self._store.create(planned.plan, served, labels, alone_among)
+        while True:
+            run_id = await self._store.create(planned.plan, served, labels, alone_among)
+            if run_id == planned.plan.id or not await self._store.is_being_written(run_id):
+                return run_id
+            await self._clock.sleep(_POLL_S)  # by another: it becomes whole, or is given up and made anew
 
     async def _estimate(self, planned: Planned) -> float | None:
         places = {(job.model_id, job.endpoint_id) for job in planned.plan.jobs}
@@ -213,8 +220,15 @@ class Runs:
         if not waits and 0 <= now - self._kept_at < _KEEPING_S:
             return
         self._kept_at = now
+        await self.end_given_up()
         if await self._store.unfinished():
             await self._executors.ensure()
+
+    async def end_given_up(self) -> None:
+        """What a writer left half written ends; where that cannot be written, the look goes on without."""
+        if not self._settings.read_only:
+            with suppress(StorageError):
+                await self._store.end_given_up()
 
     async def results(
         self, run_id: str, wanted: AttemptFilter, limit: int = 10, offset: int = 0
@@ -247,6 +261,7 @@ class Runs:
         Raises:
             NotFoundError: no such run. ConflictError: it is not over, or there is nothing to do.
         """
+        await self.end_given_up()
         run = await self.get(run_id)
         changed = await self._changed_tasks(run) if what == "regrade" else {}
         count = await self._retries.retry(run_id, what, changed)

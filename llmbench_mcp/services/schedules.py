@@ -172,12 +172,12 @@ class Schedules:
         if found.planned is None:
             return Result("unchanged" if found.unchanged else "failed", None, (*_unchanged(found), *left_out))
         plan = replace(found.planned.plan, request=replace(schedule.request, idempotency_key=key))
-        other = ""
+        made = ""
         with suppress(ConflictError):  # another process was faster; what it saw to be changed may be more or less
-            other = await self._runs.start_planned(replace(found.planned, plan=plan), _keys(schedule))
-        run_id = await self._store.run_of_key(key)
+            made = await self._runs.start_planned(replace(found.planned, plan=plan), _keys(schedule))
+        run_id = made if made == plan.id else await self._store.run_of_key(key)
         if run_id is None:
-            return _skipped(other)
+            return _skipped(made)
         return Result("started", run_id, (*found.reasons, *_unchanged(found), *left_out))
 
     def _next(self, when: str, zone: str) -> str:

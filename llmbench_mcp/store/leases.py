@@ -10,7 +10,7 @@ from llmbench_mcp.domain.clock import boot_id, is_running, process_space
 from llmbench_mcp.domain.errors import StorageError
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.store.database import Database, Row
+from llmbench_mcp.store.database import Database, Row, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,10 @@ class LeaseStore:
         """Take the lease when nobody alive holds it; None when somebody does."""
         async with self._database.transaction() as transaction:
             held = await transaction.one("lease_get", scope)
-            if held is not None and self._alive(held):
+            if held is not None and is_alive(held, self._clock):
                 return None
             lease = Lease(scope, new_id("exec"), 1 + (held["fence"] if held else 0))
-            expires, at = self._clock.monotonic() + ttl_s, self._clock.utc_now()
-            who = (process_space(), boot_id(), os.getpid(), __version__)
-            await transaction.run("lease_put", *lease.key, *who, expires, at)
+            await put(transaction, lease, self._clock, ttl_s)
         return lease
 
     async def renew(self, lease: Lease, ttl_s: float) -> None:
@@ -88,13 +86,21 @@ class LeaseStore:
         if row is None:
             return None
         facts = (row["owner"], row["pid"], row["host"], row["version"], row["acquired_at"])
-        return LeaseView(*facts, alive=self._alive(row))
-
-    def _alive(self, row: Row) -> bool:
-        if row["boot_id"] != boot_id() or row["expires_mono"] <= self._clock.monotonic():
-            return False
-        return row["host"] != process_space() or is_running(row["pid"])
+        return LeaseView(*facts, alive=is_alive(row, self._clock))
 
     def trouble(self) -> StorageError | None:
         """What keeps leases, and anything else, from being written; None: nothing."""
         return self._database.trouble()
+
+
+async def put(transaction: Transaction, lease: Lease, clock: Clock, ttl_s: float) -> None:
+    """This process holds it from now on."""
+    who = (process_space(), boot_id(), os.getpid(), __version__)
+    await transaction.run("lease_put", *lease.key, *who, clock.monotonic() + ttl_s, clock.utc_now())
+
+
+def is_alive(row: Row, clock: Clock) -> bool:
+    """Whether the holder of a lease, as stored, still has it."""
+    if row["boot_id"] != boot_id() or row["expires_mono"] <= clock.monotonic():
+        return False
+    return row["host"] != process_space() or is_running(row["pid"])

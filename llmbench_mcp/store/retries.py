@@ -8,6 +8,7 @@ from typing import Literal
 from llmbench_mcp.domain.errors import ConflictError
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.ports import Clock
+from llmbench_mcp.domain.run import OPEN_RUN_STATES
 from llmbench_mcp.domain.task import Task
 from llmbench_mcp.store.codec import dump_task, load_task
 from llmbench_mcp.store.database import Database, Row, Transaction
@@ -39,9 +40,10 @@ class RetryStore:
             changed: by old hash, tasks to grade by instead.
 
         Raises:
-            ConflictError: the run is not over yet.
+            ConflictError: the run is not over yet, or was never written whole.
         """
         async with self._database.transaction() as transaction:
+            await _check_whole(transaction, run_id)
             if not await transaction.run("retry_run", run_id, what):
                 raise ConflictError(
                     f"Run {run_id} is not over.", "Wait for its end, see run_status (run status), or cancel it."
@@ -56,6 +58,14 @@ class RetryStore:
             else:
                 raise ConflictError(f"Run {run_id} has nothing to {_NOTHING[what]}.", "See run_results (run results).")
         return count
+
+
+async def _check_whole(transaction: Transaction, run_id: str) -> None:
+    run = await transaction.one("run_get", run_id)
+    if run is not None and run["making"] and run["state"] not in OPEN_RUN_STATES:
+        raise ConflictError(
+            f"Run {run_id} ended before it was written whole.", "Start it again: run_start (run start)."
+        )
 
 
 async def _change_tasks(transaction: Transaction, run_id: str, changed: Mapping[str, Task]) -> None:

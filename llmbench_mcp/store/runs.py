@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import anyio
+
 from llmbench_mcp.domain.endpoint import HOSTED
-from llmbench_mcp.domain.errors import ConflictError
+from llmbench_mcp.domain.errors import ConflictError, StorageError
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.ports import Clock
-from llmbench_mcp.domain.run import Job, ListedRun, PlannedJob, Run, RunFilter, RunPlan, RunRequest, RunState
+from llmbench_mcp.domain.run import (
+    OPEN_RUN_STATES,
+    Job,
+    ListedRun,
+    PlannedJob,
+    Run,
+    RunFilter,
+    RunPlan,
+    RunRequest,
+    RunState,
+)
 from llmbench_mcp.domain.time_left import Needed
 from llmbench_mcp.store.codec import dump, dump_sampling, dump_task, load_sampling, request_facts, short_hash
-from llmbench_mcp.store.database import Database, Row, Transaction
+from llmbench_mcp.store.database import Database, Fence, Row, Transaction
 from llmbench_mcp.store.time_left import time_left
+from llmbench_mcp.store.writing import given_up, hold, let_go
+
+log = logging.getLogger(__name__)
 
 _job_fields = itemgetter(*(name for name in Job._fields if name != "budget"))
 
 
 PORTION = 5_000
 """Attempts written in one transaction: a fraction of a second."""
+_GIVING_UP_S = 5.0
+_INTERRUPTED = "interrupted while it was being written: start it again"
 
 
 class TaskPace(NamedTuple):
@@ -49,7 +67,8 @@ class RunStore:
         """Write run, jobs and attempts; returns the run's id.
 
         One transaction, but for large runs: their attempts come in portions, so that nobody else has to wait for
-        all of them, and nothing of the run is asked before the last.
+        all of them, and nothing of the run is asked before the last. One that is interrupted before that ends as
+        cancelled and gives its idempotency key back.
 
         Args:
             plan: the frozen plan.
@@ -57,15 +76,30 @@ class RunStore:
             labels: by job id, (model name, endpoint name, device).
             alone_among: how idempotency keys begin of which no other run may be open; such a run's id is returned.
 
-        A second request under the same idempotency key returns the first run's id.
+        A second request under the same idempotency key returns the first run's id, also while that is being written.
 
         Raises:
             ConflictError: that key was used for a different request.
         """
+        try:
+            return await self._write(plan, served_names, labels, alone_among)
+        except BaseException:  # cancellation too
+            if plan.planned > PORTION:
+                await self._give_up(plan.id)
+            raise
+
+    async def _write(
+        self,
+        plan: RunPlan,
+        served_names: dict[str, str],
+        labels: dict[str, tuple[str, str, str]],
+        alone_among: str | None,
+    ) -> str:
         request = plan.request
         request_hash = short_hash(request_facts(request))
         now = self._clock.utc_now()
         async with self._database.transaction() as transaction:
+            await _end_given_up(transaction, self._clock)
             if earlier := await _earlier(transaction, request.idempotency_key, request_hash, alone_among):
                 return earlier
             await transaction.run("run_insert", plan.id, *_run_row(request, request_hash, now))
@@ -76,7 +110,9 @@ class RunStore:
             await add_event(transaction, now, plan.id, "queued", {"planned": plan.planned})
             portions = _portions(plan)
             await transaction.many("attempt_insert", next(portions, []))
-            await transaction.run("run_making", plan.id, int(plan.planned > PORTION))
+            if plan.planned > PORTION:
+                await transaction.run("run_making", plan.id, 1)
+                await hold(transaction, self._clock, plan.id)
         if plan.planned > PORTION:
             await self._write_rest(plan.id, portions)
         return plan.id
@@ -87,10 +123,31 @@ class RunStore:
             async with self._database.transaction() as transaction:
                 if await transaction.one("run_is_making", run_id) is None:
                     return
+                await hold(transaction, self._clock, run_id)
                 await transaction.many("attempt_insert", rows)
         async with self._database.transaction() as transaction:
             await transaction.run("run_cancel_left_behind", run_id)  # of jobs that ended meanwhile
-            await transaction.run("run_making", run_id, 0)
+            if await transaction.one("run_is_making", run_id):
+                await transaction.run("run_making", run_id, 0)
+            await let_go(transaction, run_id)
+
+    async def _give_up(self, run_id: str) -> None:
+        """What was interrupted half way ends now; where that cannot be written either, others see to it."""
+        with anyio.move_on_after(_GIVING_UP_S, shield=True):
+            try:
+                async with self._database.transaction() as transaction:
+                    if await transaction.one("run_is_making", run_id):
+                        await end_cancelled(transaction, run_id, self._clock.utc_now(), _INTERRUPTED)
+            except StorageError as error:
+                log.error("run %s, written in part, could not be ended: %s", run_id, error)
+
+    async def is_being_written(self, run_id: str) -> bool:
+        """Whether attempts of it are still to be written."""
+        return await self._database.one("run_is_making", run_id) is not None
+
+    async def end_given_up(self) -> None:
+        """Runs that their writers left half written are cancelled: else they would be waited for without end."""
+        await end_given_up(self._database, self._clock)
 
     async def get(self, run_id: str) -> Run | None:
         """One run with its jobs, totals, failures and pace."""
@@ -166,19 +223,35 @@ class RunStore:
         return runs
 
 
-async def end_cancelled(transaction: Transaction, run_id: str, now: str) -> None:
-    """Bring a run with everything in it to its end: cancelled, unless it was whole before something was done again."""
+async def end_given_up(database: Database, clock: Clock, fence: Fence | None = None) -> None:
+    """Cancel the runs that nobody goes on writing. Raises LeaseLost."""
+    if given_up(await database.all("runs_being_written"), clock):
+        async with database.transaction(fence) as transaction:
+            await _end_given_up(transaction, clock)
+
+
+async def _end_given_up(transaction: Transaction, clock: Clock) -> None:
+    for run_id in given_up(await transaction.all("runs_being_written"), clock):
+        await end_cancelled(transaction, run_id, clock.utc_now(), _INTERRUPTED)
+
+
+async def end_cancelled(transaction: Transaction, run_id: str, now: str, why: str = "cancelled on request") -> None:
+    """Bring a run with everything in it to its end: cancelled, unless it was whole before something was done again.
+
+    One that is not written whole never will be: its idempotency key is free for another.
+    """
     regraded = await transaction.run("regrade_give_up", run_id)
     await transaction.run("regrade_forget_hashes", run_id)
     await transaction.run("scores_tidy", run_id)
     await transaction.run("run_cancel_all_attempts", run_id)
     await transaction.run("run_cancel_jobs", run_id)
-    await transaction.run("run_making", run_id, 0)  # what is not written by now never will be
+    await transaction.run("run_free_key", run_id)
+    await let_go(transaction, run_id)
     totals = await transaction.one("run_totals", run_id)
     assert totals is not None, "sums give one row"
     state = end_of(totals)
     whole = "grading again was cancelled" if regraded else "cancelled on request, with nothing left to grade"
-    reason = "cancelled on request" if state == "cancelled" else whole
+    reason = why if state == "cancelled" else whole
     if await transaction.run("run_finished", run_id, state, reason, now):
         await add_event(transaction, now, run_id, state, {})
 
@@ -285,4 +358,6 @@ def _run(row: Row, totals: Row, jobs: Sequence[Job], failures: dict[str, int]) -
     mean_s = totals.get("mean_s")
     rate = round(60 / mean_s, 2) if mean_s else None
     facts = {name: row[name] for name in names}
+    if row["making"] and row["state"] in OPEN_RUN_STATES:
+        facts["reason"] = f"being written: {row['written'] or 0} of {counts['planned']}"
     return Run(**facts, **counts, jobs=tuple(jobs), failures=failures, attempts_per_minute=rate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from llmbench_mcp.domain.attempt import AttemptOutcome, PlannedAttempt
 from llmbench_mcp.domain.chat import Budget, Usage
@@ -16,12 +16,9 @@ from llmbench_mcp.store.attempts import finished
 from llmbench_mcp.store.codec import load_task
 from llmbench_mcp.store.database import Database, Row, Statement, Transaction
 from llmbench_mcp.store.leases import Lease
-from llmbench_mcp.store.runs import add_event, end_cancelled, job_of
+from llmbench_mcp.store.runs import add_event, end_cancelled, end_given_up, job_of
 from llmbench_mcp.store.tally import tally_failed
 from llmbench_mcp.store.worn_out import give_up_worn_out
-
-MAKING_S = 900.0
-"""Longer than writing the largest run takes."""
 
 
 class WorkStore:
@@ -50,13 +47,8 @@ class WorkStore:
         return runs
 
     async def end_half_written(self) -> None:
-        """A run whose writer died long ago, half way, is cancelled: else it would be waited for without end."""
-        before = _earlier(self._clock.utc_now(), MAKING_S)
-        if not await self._database.all("runs_left_making", before):
-            return
-        async with self._database.transaction(self._fence) as transaction:
-            for row in await transaction.all("runs_left_making", before):
-                await end_cancelled(transaction, row["id"], self._clock.utc_now())
+        """Runs that their writers left half written are cancelled: else they would be waited for without end."""
+        await end_given_up(self._database, self._clock, self._fence)
 
     async def open_jobs(self) -> list[OpenJob]:
         """Jobs not yet over whose run is not being cancelled, oldest first."""
@@ -250,11 +242,6 @@ class WorkStore:
 
 def _use(run_id: str) -> list[Statement]:
     return [(name, run_id) for name in ("run_get", "run_use", "run_in_flight")]
-
-
-def _earlier(now: str, seconds: float) -> str:
-    moment = datetime.fromisoformat(now) - timedelta(seconds=seconds)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _open_job(row: Row) -> OpenJob:

@@ -17,3 +17,6 @@ update leases set expires_mono = 0 where scope = $1 and owner = $2 and fence = $
 
 -- name: lease_holds
 select 1 as held from leases where scope = $1 and owner = $2 and fence = $3;
+
+-- name: lease_remove
+delete from leases where scope = $1;

@@ -23,12 +23,14 @@ insert into attempts (id, run_id, job_id, number, task_id, task_hash, repeat, st
 values ($1, $2, $3, $4, $5, $6, $7, 'pending');
 
 -- name: run_get
-select * from runs where id = $1;
+select r.*, case when r.making = 1 then (select max(a.number) from attempts a where a.run_id = r.id) end as written
+from runs r where r.id = $1;
 
 -- name: runs_page
 select r.*, coalesce(sum(j.done), 0) as done, coalesce(sum(j.errors), 0) as errors,
        coalesce(sum(j.passed), 0) as passed, coalesce(sum(j.planned), 0) as planned,
-       coalesce(sum(j.tokens), 0) as tokens
+       coalesce(sum(j.tokens), 0) as tokens,
+       case when r.making = 1 then (select max(a.number) from attempts a where a.run_id = r.id) end as written
 from (select * from runs order by created_at desc, id desc limit $1 offset $2) r
 left join jobs j on j.run_id = r.id
 group by r.id
@@ -40,7 +42,8 @@ select count(*) as n from runs;
 -- name: runs_listed
 select r.*, coalesce(sum(j.done), 0) as done, coalesce(sum(j.errors), 0) as errors,
        coalesce(sum(j.passed), 0) as passed, coalesce(sum(j.planned), 0) as planned,
-       coalesce(sum(j.tokens), 0) as tokens
+       coalesce(sum(j.tokens), 0) as tokens,
+       case when r.making = 1 then (select max(a.number) from attempts a where a.run_id = r.id) end as written
 from (
     select * from runs
     where ($1 is null or state = $1 or ($1 = 'open' and state in ('queued', 'running', 'paused')))
@@ -127,8 +130,13 @@ update attempts set state = 'cancelled'
 where run_id = $1 and state = 'pending'
   and job_id in (select id from jobs where run_id = $1 and state not in ('pending', 'loading', 'running'));
 
--- name: runs_left_making
-select id from runs where making = 1 and created_at < $1 and state in ('queued', 'running', 'paused');
+-- name: runs_being_written
+select r.id, r.created_at, l.host, l.boot_id, l.pid, l.expires_mono
+from runs r left join leases l on l.scope = 'writing:' || r.id
+where r.making = 1 and r.state in ('queued', 'running', 'paused');
+
+-- name: run_free_key
+update runs set idempotency_key = null where id = $1 and making = 1;
 
 -- name: job_get
 select j.id, j.run_id, j.model_id, j.model_name as model, j.served_name, j.endpoint_id, j.endpoint_name as endpoint,
