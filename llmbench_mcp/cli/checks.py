@@ -145,7 +145,7 @@ async def _executor(app: App) -> Check:
     held = await app.executors.view()
     if held is not None and held.overdue:
         found = f"process {held.pid}, version {held.version}, lives and could not renew its lease"
-        return Check("executor", "warn", found, await app.executors.why_overdue())
+        return Check("executor", "warn", found, await app.executors.why_overdue() or "")
     if held is None or not held.alive:
         return Check("executor", "ok", "none works now; starting a run starts one")
     return Check("executor", "ok", f"works: process {held.pid}, version {held.version}")
