@@ -150,7 +150,7 @@ async def test_an_attempt_whose_server_asks_for_hours_is_parked_with_the_time_gi
         parked = await app.runs.attempt(run.id, 2)
         assert box.prompts.count("Question 2") == 1
     assert (run.passed, dict(run.failures)) == (2, {"rate_limited": 1})
-    assert "Try again in 7200 s." in str(parked.facts["message"])
+    assert "Try again in 2 h." in str(parked.facts["message"])
 
 
 async def test_nobody_says_how_long_a_paused_run_has_left(tmp_path: Path) -> None:
