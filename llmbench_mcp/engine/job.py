@@ -16,6 +16,7 @@ from llmbench_mcp.domain.chat import Usage
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import (
     AuthError,
+    BenchError,
     DoesNotFit,
     EndpointError,
     IdentityError,
@@ -53,6 +54,7 @@ from llmbench_mcp.store.work import WorkStore
 log = logging.getLogger(__name__)
 
 _GRADERS = 2
+_QUICK_LOOK_S = 1.0
 _GRADING_BEHIND = 4
 """Answers waiting for grading before asking pauses: memory stays bounded when grading falls behind."""
 
@@ -126,7 +128,11 @@ class JobWorker:
         crowd = await wait_until_quiet(self._backend, job.served_name, self._tools.clock)
         sure = "; ".join(filter(None, [ready.residency, crowd]))
         await work.job_ready(job, ready.load_s, sure, ready.unloaded)
-        await self._measured()
+        try:
+            await self._measured()
+        except anyio.get_cancelled_exc_class():
+            await self._cancelled()
+            raise
         if self._no_room is not None:
             raise self._no_room
         if self._halt is None and self.draining and await work.next_attempts(job.id, 1):
@@ -141,6 +147,17 @@ class JobWorker:
         if self._halt is not None and not _will_not_pass(self._halt):
             return None
         return await changed_weights(await self._place())
+
+    async def _cancelled(self) -> None:
+        """What was answered until then counts, if it came from the weights asked for."""
+        if self.draining:  # whoever goes on loads the model anew, and sees it there
+            return
+        with anyio.CancelScope(shield=True):
+            try:
+                if await changed_weights(await self._place(), _QUICK_LOOK_S) is not None:
+                    await self._tools.work.void_answers(self._job)
+            except BenchError as error:
+                log.warning("job %s: whether its answers count could not be seen to: %s", self._job.id, error)
 
     async def _prepare(self) -> Ready | None:
         """Load the model; None when the job ended because that failed. Raises OutageError."""

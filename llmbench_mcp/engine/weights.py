@@ -14,12 +14,12 @@ log = logging.getLogger(__name__)
 _LOOK_S = 5.0
 
 
-async def changed_weights(place: Place) -> WeightsChanged | None:
+async def changed_weights(place: Place, look_s: float = _LOOK_S) -> WeightsChanged | None:
     """What is to be said where the server tells another digest by now; a server that tells none is believed."""
     if place.digest is None:
         return None
     try:
-        with anyio.move_on_after(_LOOK_S):
+        with anyio.move_on_after(look_s):
             told = await _digests(place)
             other = next((digest for digest in told if digest != place.digest), None)
             return _changed(place, place.digest, other) if other else None

@@ -147,6 +147,7 @@ class WorkStore:
         async with self._database.transaction(self._fence) as transaction:
             rows = await transaction.all("answers_unproven", job.id)
             await replace_tries(transaction, job.run_id, rows)
+            await transaction.run("attempts_cancel_of_cancelled", job.id)
 
     async def _maybe_end_run(self, transaction: Transaction, run_id: str, now: str) -> None:
         left = await transaction.one("run_open_jobs", run_id)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anyio
+import pytest
 
 from llmbench_mcp.app import App
 from llmbench_mcp.domain.leaderboard import Entry
@@ -16,9 +17,10 @@ from llmbench_mcp.testing.fake_ollama import FakeOllama
 from llmbench_mcp.testing.fake_ollama_models import StoredModel
 from llmbench_mcp.testing.fake_ollama_wire import chat_reply
 from llmbench_mcp.testing.fake_server import Received
-from llmbench_mcp.testing.replies import Reply, error_reply
+from llmbench_mcp.testing.replies import Gate, Reply, error_reply
 from tests.support.rooms import opened_real, write_suite
-from tests.support.work import finished, working
+from tests.support.waiting import until
+from tests.support.work import finished, has_done, working
 
 
 class Box(FakeOllama):
@@ -29,13 +31,16 @@ class Box(FakeOllama):
         self.at_third = at_third
         self.questions = 0
         self.down = False
+        self.hang_at, self.gate = 0, Gate()
 
-    def _to_question(self, request: Received) -> Reply:
+    async def _to_question(self, request: Received) -> Reply:
         if "Question" not in request.prompt:
             return chat_reply("Hello")
         self.questions += 1
         if self.questions == 3:
             self.at_third(self)
+        if self.questions == self.hang_at:
+            await self.gate.pass_through()
         if self.down:
             return error_reply(503, "the disk is away")
         return chat_reply(request.prompt.strip().rsplit(" ", 1)[1])
@@ -68,6 +73,14 @@ async def ranked(app: App) -> list[Entry]:
         for entry in (await app.leaderboards.query("sums")).entries
         if any(task.graded for task in entry.row.tasks)
     ]
+
+
+async def asked_for(box: Box, questions: int) -> bool:
+    return box.questions >= questions
+
+
+async def has_no_verdict(app: App, run_id: str) -> bool:
+    return (await app.runs.get(run_id)).done == 0
 
 
 def graded(entry: Entry) -> tuple[int, int]:
@@ -122,6 +135,29 @@ async def test_new_weights_are_seen_before_the_old_ones_that_are_still_listed(tm
     async with Both(Box.pull) as box, opened_real(tmp_path) as app, working(app):
         run = await asked(app, box)
     assert (run.state, run.failures) == ("failed", {"invalid_identity": 4})
+
+
+@pytest.mark.parametrize("all_of_it", [True, False])
+async def test_a_run_cancelled_after_the_weights_were_replaced_counts_nothing(tmp_path: Path, all_of_it: bool) -> None:
+    write_suite(tmp_path, 4)
+    box = Box(Box.pull)
+    async with box, opened_real(tmp_path) as app, working(app):
+        await app.endpoints.add(NewEndpoint(box.url, "box"))
+        await app.models.discover()
+        box.hang_at = 4
+        run_id = (await app.runs.start(RunRequest(("m",), ("sums",), "box"))).run.id
+        await until(lambda: has_done(app, run_id, 3))
+        await until(lambda: asked_for(box, 4))
+        if all_of_it:
+            await app.runs.cancel(run_id)
+        else:
+            await app.runs.cancel_on("cpu", run_id)
+        await until(lambda: has_no_verdict(app, run_id))
+        run, counted = await finished(app, run_id), await ranked(app)
+        records, _ = await app.runs.results(run_id, AttemptFilter(), limit=20)
+        box.gate.open()
+    assert (run.state, run.done, run.errors, counted) == ("cancelled", 0, 0, [])
+    assert [record.state for record in records] == ["done"] * 3 + ["cancelled"] * 4
 
 
 async def test_a_failed_job_is_asked_whole_by_a_retry_once_the_old_weights_are_back(tmp_path: Path) -> None:
