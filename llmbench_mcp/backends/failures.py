@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from llmbench_mcp.backends.retry_after import told_wait
 from llmbench_mcp.domain.errors import (
     AuthError,
     EndpointError,
@@ -123,8 +124,7 @@ def from_status(
     if status in (401, 403):
         return AuthError(f"{exchange.base} refused access{said}", "Set or renew this endpoint's credential.")
     if status in (408, 425, 429, 503):
-        when = "later" if retry_after is None else f"in {retry_after:.0f} s"
-        return RateLimitedError(f"{exchange.base} is busy{said}", f"Try again {when}.", retry_after)
+        return RateLimitedError(f"{exchange.base} is busy{said}", f"Try again {told_wait(retry_after)}.", retry_after)
     if status == 404:
         return _not_found(exchange, error, said)
     if status == 405:

@@ -20,13 +20,20 @@ _UNKNOWN = frozenset({"", "unknown", "none", "n/a"})
 
 
 def entries_in(payload: Any) -> list[Mapping[str, Any]] | None:
-    """The usable entries of a tags or ps answer, without repeats; None when it is no such answer."""
+    """The usable entries of a tags or ps answer; None when it is no such answer.
+
+    Of one name the first: after a pull the weights loaded before stay listed for a while, behind those used now.
+    """
     listed = payload.get("models") if isinstance(payload, Mapping) else None
     if listed is None and isinstance(payload, Mapping) and "models" in payload:
         return []  # a nil list of Go
     if not isinstance(listed, list):
         return None
-    return list({name_of(entry): entry for entry in listed[:MAX_MODELS] if name_of(entry)}.values())
+    found: dict[str, Mapping[str, Any]] = {}
+    for entry in listed[:MAX_MODELS]:
+        if name := name_of(entry):
+            found.setdefault(name, entry)
+    return list(found.values())
 
 
 def left_out(payload: Mapping[str, Any]) -> tuple[str, ...]:

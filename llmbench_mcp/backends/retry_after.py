@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+_YEAR_S = 366 * 86_400
 _NUMBER = re.compile(r"\d{1,12}(\.\d{1,9})?")
 
 
@@ -22,6 +23,18 @@ def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> fl
     value = headers.get("retry-after", "")
     seconds = _number(value)
     return seconds if seconds is not None else _until(value, now or datetime.now(UTC))
+
+
+def told_wait(seconds: float | None) -> str:
+    """When to try again, for people: "later" where the server did not say, or asks for what nobody waits for."""
+    if seconds is None:
+        return "later"
+    if seconds > _YEAR_S:
+        return "later: the server asks to wait for more than a year"
+    for size_s, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size_s:
+            return f"in {seconds / size_s:.0f} {unit}"
+    return f"in {seconds:.0f} s"
 
 
 def _number(value: str) -> float | None:

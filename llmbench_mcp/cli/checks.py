@@ -57,7 +57,7 @@ async def _inside(settings: Settings) -> list[Check]:
         from llmbench_mcp.app import open_app
 
         async with open_app(settings) as app:
-            checks = [_database(settings)]
+            checks = [await _guarded("database", _database, settings)]
             for name, look in looks.items():
                 checks.append(await _guarded(name, look, app))
     except _TROUBLES as error:
@@ -126,14 +126,26 @@ async def _embedded(settings: Settings) -> Check:
     return Check("embedded server", "ok", f"installed; weights at {weights}")
 
 
-def _database(settings: Settings) -> Check:
+async def _database(settings: Settings) -> Check:
+    import anyio
+
+    from llmbench_mcp.store import soundness
     from llmbench_mcp.store.migrate import latest_version
 
-    return Check("database", "ok", f"{settings.database_path}, schema {latest_version()}")
+    found = f"{settings.database_path}, schema {latest_version()}"
+    try:
+        await anyio.to_thread.run_sync(soundness.check_soundness, settings.database_path)
+    except TimeoutError:
+        todo = f'To read it whole: sqlite3 {settings.database_path} "pragma quick_check"'
+        return Check("database", "ok", f"{found}; no damage found in the first {soundness.LIMIT_S:g} s", todo)
+    return Check("database", "ok", found)
 
 
 async def _executor(app: App) -> Check:
     held = await app.executors.view()
+    if held is not None and held.overdue:
+        found = f"process {held.pid}, version {held.version}, lives and could not renew its lease"
+        return Check("executor", "warn", found, await app.executors.why_overdue() or "")
     if held is None or not held.alive:
         return Check("executor", "ok", "none works now; starting a run starts one")
     remark = await app.executors.remark()

@@ -103,7 +103,7 @@ def status(context: typer.Context) -> None:
     here = session(context)
 
     async def work(app: App) -> tuple[LeaseView | None, str | None]:
-        return await app.executors.view(), await app.executors.remark()
+        return await app.executors.view(), await app.executors.remark() or await app.executors.why_overdue()
 
     held, remark = here.use(work)
     log = here.settings().log_dir / "executor.log"
@@ -115,6 +115,8 @@ def _state(held: LeaseView | None) -> str:
     if held is None:
         return "No executor has worked on this data directory yet; starting a run starts one."
     who = f"process {held.pid} on {held.host}, version {held.version}, since {held.acquired_at}"
+    if held.overdue:
+        return f"An executor lives and does no work, for it could not renew its lease: {who}."
     return f"An executor works: {who}." if held.alive else f"No executor works now; the last was {who}."
 
 

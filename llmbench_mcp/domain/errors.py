@@ -17,6 +17,7 @@
     │   ├── IncompatibleError       the model or server cannot do this (no chat template, no such capability)
     │   ├── PromptTooLong           enlarge the context or shorten the prompt
     │   ├── IdentityError           another model answered than the one asked
+    │   │   └── WeightsChanged      other weights under the name that was asked
     │   ├── DoesNotFit              free the device's memory or choose a smaller model
     │   ├── StillHeld               unload by hand what did not leave
     │   ├── ServerFault             5xx or a broken answer, which may pass; or a refusal (``refused``), which will not
@@ -139,6 +140,10 @@ class IdentityError(EndpointError):
     """The server answered under another model's name."""
 
     word = "invalid_identity"
+
+
+class WeightsChanged(IdentityError):
+    """The server holds other weights under the model's name than the ones that were asked for."""
 
 
 class DoesNotFit(EndpointError):

@@ -16,6 +16,7 @@ from llmbench_mcp.domain.chat import Usage
 from llmbench_mcp.domain.endpoint import Endpoint
 from llmbench_mcp.domain.errors import (
     AuthError,
+    BenchError,
     DoesNotFit,
     EndpointError,
     IdentityError,
@@ -27,6 +28,7 @@ from llmbench_mcp.domain.errors import (
     StillHeld,
     StorageError,
     UnreachableError,
+    WeightsChanged,
 )
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.model import ModelStatus
@@ -43,6 +45,7 @@ from llmbench_mcp.engine.pulse import Pulse
 from llmbench_mcp.engine.quiet import wait_until_quiet
 from llmbench_mcp.engine.residency import Place, Ready, Residency
 from llmbench_mcp.engine.turns import Conversations
+from llmbench_mcp.engine.weights import changed_weights
 from llmbench_mcp.scoring.grader import Grader
 from llmbench_mcp.store.endpoints import EndpointStore
 from llmbench_mcp.store.models import ModelStore
@@ -51,6 +54,7 @@ from llmbench_mcp.store.work import WorkStore
 log = logging.getLogger(__name__)
 
 _GRADERS = 2
+_QUICK_LOOK_S = 1.0
 _GRADING_BEHIND = 4
 """Answers waiting for grading before asking pauses: memory stays bounded when grading falls behind."""
 
@@ -59,6 +63,7 @@ _END_JOB: dict[type[EndpointError], ModelStatus | None] = {
     ModelNotAvailable: "not_available",
     IncompatibleError: "incompatible",
     IdentityError: None,
+    WeightsChanged: None,
 }
 
 _ABOUT_ONE_PROMPT = (PromptTooLong,)
@@ -123,15 +128,36 @@ class JobWorker:
         crowd = await wait_until_quiet(self._backend, job.served_name, self._tools.clock)
         sure = "; ".join(filter(None, [ready.residency, crowd]))
         await work.job_ready(job, ready.load_s, sure, ready.unloaded)
-        await self._measured()
+        try:
+            await self._measured()
+        except anyio.get_cancelled_exc_class():
+            await self._cancelled()
+            raise
         if self._no_room is not None:
             raise self._no_room
-        if self._halt is not None:
-            await self._stop(self._halt)
-        elif self.draining and await work.next_attempts(job.id, 1):
+        if self._halt is None and self.draining and await work.next_attempts(job.id, 1):
             await work.job_released(job)
+        elif (error := await self._changed() or self._halt) is not None:
+            await self._stop(error)
         else:
             await self._finish()
+
+    async def _changed(self) -> EndpointError | None:
+        """Whether other weights stand under the model's name by now; after an outage its next loading shows it."""
+        if self._halt is not None and not _will_not_pass(self._halt):
+            return None
+        return await changed_weights(await self._place())
+
+    async def _cancelled(self) -> None:
+        """What was answered until then counts, if it came from the weights asked for."""
+        if self.draining:  # whoever goes on loads the model anew, and sees it there
+            return
+        with anyio.CancelScope(shield=True):
+            try:
+                if await changed_weights(await self._place(), _QUICK_LOOK_S) is not None:
+                    await self._tools.work.void_answers(self._job)
+            except BenchError as error:
+                log.warning("job %s: whether its answers count could not be seen to: %s", self._job.id, error)
 
     async def _prepare(self) -> Ready | None:
         """Load the model; None when the job ended because that failed. Raises OutageError."""
@@ -180,6 +206,8 @@ class JobWorker:
         status = _END_JOB.get(type(error))
         if status is not None:
             await self._tools.models.set_status(self._job.model_id, status, error.what)
+        if isinstance(error, WeightsChanged):
+            await self._tools.work.void_answers(self._job)
         state: JobState = "blocked" if isinstance(error, AuthError) else "failed"
         await self._tools.work.job_ended(self._job, state, str(error), error.word)
 

@@ -19,6 +19,7 @@ from llmbench_mcp.domain.errors import (
     ServerFault,
     StillHeld,
     UnreachableError,
+    WeightsChanged,
 )
 from llmbench_mcp.domain.ports import Backend, BackendFactory, Clock, DeviceReader
 from llmbench_mcp.engine.eviction import Evictor, Rooms
@@ -291,7 +292,7 @@ class Residency:
                 "See model_list (models) and the server's log.",
             )
         if resident.digest and place.digest and resident.digest != place.digest:
-            raise IdentityError(
+            raise WeightsChanged(
                 f"{place.endpoint.name} loaded {place.served_name!r} with digest {resident.digest[:16]}, "
                 f"not {place.digest[:16]}.",
                 "The model was replaced: call models_discover (discover), then start the run again.",

@@ -74,6 +74,14 @@ class Executors:
         found = self._leases.trouble()
         return None if found is None or await self.alive() else found
 
+    async def why_overdue(self) -> str | None:
+        """Why an executor that lives does no work: its lease ran out. None where that is not so."""
+        held = await self.view()
+        if held is None or not held.overdue:
+            return None
+        found = self._leases.trouble()
+        return str(found) if found else "Its log may tell why; it goes on by itself once it can renew the lease."
+
     async def _is_awaited(self) -> bool:
         """Whether an executor waits already for an older one to leave."""
         waiting = await self._leases.view(_NEXT)

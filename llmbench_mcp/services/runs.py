@@ -153,16 +153,14 @@ class Runs:
         raise NotFoundError(f"There is no run '{one_line(run_id, 60)}'.", hint, nearest(run_id, ids))
 
     async def _as_it_is(self, run: Run) -> Run:
-        """A run that cannot go on because nothing can be written is paused, though nobody could write that."""
-        trouble = None if run.is_over else await self._executors.trouble()
-        return (
-            run if trouble is None else replace(run, state="paused", reason=str(trouble), eta_s=None, least_left_s=None)
-        )
+        return run if run.is_over else _as_it_is(run, await self._executors.trouble())
 
     async def page(self, limit: int = 10, offset: int = 0) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""
         await self._keep_going()
-        return await self._store.page(limit, offset)
+        runs, total = await self._store.page(limit, offset)
+        trouble = await self._executors.trouble()
+        return [_as_it_is(run, trouble) for run in runs], total
 
     async def listed(self, wanted: RunFilter, limit: int = 10, offset: int = 0) -> tuple[list[ListedRun], int]:
         """Runs that match, newest first, with what they are about, and how many match. Raises InputError."""
@@ -170,7 +168,13 @@ class Runs:
             words = ", ".join(("open", *get_args(RunState)))
             raise InputError(f"There is no state '{one_line(str(wanted.state), 40)}' of runs.", f"Use: {words}.")
         await self._keep_going()
-        return await self._store.listed(wanted, limit, offset)
+        trouble = await self._executors.trouble()
+        if trouble is not None and wanted.state in ("queued", "running"):
+            return [], 0
+        if trouble is not None and wanted.state == "paused":
+            wanted = replace(wanted, state="open")
+        found, total = await self._store.listed(wanted, limit, offset)
+        return [replace(one, run=_as_it_is(one.run, trouble)) for one in found], total
 
     async def limits(self, run_id: str) -> dict[str, float]:
         """What a run may use at most, by name; empty where it has no limits, as after a retry."""
@@ -324,3 +328,10 @@ class Runs:
                 while not (await self.get(run_id)).is_over:
                     await self._clock.sleep(0.1)
         return [await self.get(run_id) for run_id in run_ids]
+
+
+def _as_it_is(run: Run, trouble: StorageError | None) -> Run:
+    """A run that cannot go on because nothing can be written is paused, though nobody could write that."""
+    if run.is_over or trouble is None:
+        return run
+    return replace(run, state="paused", reason=str(trouble), eta_s=None, least_left_s=None)

@@ -212,7 +212,13 @@ async def _opened(target: str | Path, path: Path) -> aiosqlite.Connection:
     connection = aiosqlite.connect(target, isolation_level=None, timeout=_BUSY_TIMEOUT_MS / 1000, uri=uri)
     # Shielded: a connection given up half open would leave its thread behind.
     with anyio.CancelScope(shield=True):
-        await connection
+        try:
+            await connection
+        except BaseException:
+            # Else its thread might tell a loop that is closed by then that it has ended.
+            if connection._thread.is_alive():
+                await anyio.to_thread.run_sync(connection._thread.join)
+            raise
         try:
             await _on_thread(connection, _prepare, path)
         except BaseException:  # cancellation too: closed, then raised on

@@ -73,8 +73,9 @@ class EndpointStore:
         async with self._database.transaction() as transaction:
             row = await transaction.one("endpoint_open_jobs", endpoint.id)
             if row and row["n"]:
+                jobs, runs = ("job", "its run") if row["n"] == 1 else ("jobs", "their runs")
                 raise ConflictError(
-                    f"Endpoint {endpoint.name!r} has {row['n']} unfinished jobs.", "Cancel their runs first."
+                    f"Endpoint {endpoint.name!r} has {row['n']} unfinished {jobs}.", f"Cancel {runs} first."
                 )
             await transaction.run("endpoint_delete", endpoint.id)
             await transaction.run("models_forgotten")

@@ -29,7 +29,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class LeaseView:
-    """A lease as others see it. ``host`` is the process space that ``pid`` belongs to."""
+    """A lease as others see it. ``host`` is the process space that ``pid`` belongs to.
+
+    ``overdue``: it ran out, was not given up, and its holder's process lives.
+    """
 
     owner: str
     pid: int
@@ -37,6 +40,7 @@ class LeaseView:
     version: str
     acquired_at: str
     alive: bool
+    overdue: bool = False
 
 
 class LeaseStore:
@@ -86,7 +90,12 @@ class LeaseStore:
         if row is None:
             return None
         facts = (row["owner"], row["pid"], row["host"], row["version"], row["acquired_at"])
-        return LeaseView(*facts, alive=is_alive(row, self._clock))
+        return LeaseView(*facts, alive=is_alive(row, self._clock), overdue=self._overdue(row))
+
+    def _overdue(self, row: Row) -> bool:
+        if row["boot_id"] != boot_id() or row["host"] != process_space():
+            return False
+        return 0 < row["expires_mono"] <= self._clock.monotonic() and is_running(row["pid"])
 
     def trouble(self) -> StorageError | None:
         """What keeps leases, and anything else, from being written; None: nothing."""

@@ -13,7 +13,7 @@ from llmbench_mcp.domain.task import Task
 from llmbench_mcp.store.codec import dump_task, load_task
 from llmbench_mcp.store.database import Database, Row, Transaction
 from llmbench_mcp.store.runs import add_event
-from llmbench_mcp.store.tally import untally_errors
+from llmbench_mcp.store.tally import untally
 
 What = Literal["errors", "failed", "regrade"]
 
@@ -79,11 +79,16 @@ async def _change_tasks(transaction: Transaction, run_id: str, changed: Mapping[
 
 async def _errors(transaction: Transaction, run_id: str) -> int:
     rows = await transaction.all("retry_errors", run_id)
-    await untally_errors(transaction, rows)
+    await replace_tries(transaction, run_id, rows)
+    return len(rows) + await transaction.run("retry_uncancel", run_id)
+
+
+async def replace_tries(transaction: Transaction, run_id: str, rows: list[Row]) -> None:
+    """These attempts stay to be read and count no more; a new try in each one's place is pending."""
+    await untally(transaction, rows)
     await transaction.many("retry_discount", [(row["id"],) for row in rows])
     await _insert(transaction, run_id, rows, counted=1)
     await transaction.run("scores_tidy", run_id)
-    return len(rows) + await transaction.run("retry_uncancel", run_id)
 
 
 async def _failed(transaction: Transaction, run_id: str) -> int:

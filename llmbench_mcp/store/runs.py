@@ -250,10 +250,18 @@ async def end_cancelled(transaction: Transaction, run_id: str, now: str, why: st
     totals = await transaction.one("run_totals", run_id)
     assert totals is not None, "sums give one row"
     state = end_of(totals)
-    whole = "grading again was cancelled" if regraded else "cancelled on request, with nothing left to grade"
-    reason = why if state == "cancelled" else whole
+    reason = why if state == "cancelled" else await _why_whole(transaction, run_id, regraded)
     if await transaction.run("run_finished", run_id, state, reason, now):
         await add_event(transaction, now, run_id, state, {})
+
+
+async def _why_whole(transaction: Transaction, run_id: str, regraded: int) -> str:
+    """What a cancelled run was at that had every verdict already."""
+    if regraded:
+        return "grading again was cancelled"
+    if await transaction.one("run_looks_cancelled", run_id):
+        return "asking failed attempts again was cancelled"
+    return "cancelled on request, with nothing left to grade"
 
 
 def end_of(totals: Row) -> RunState:

@@ -62,11 +62,12 @@ async def tally_failed(transaction: Transaction, job_id: str, failure: str, atte
         await add_scores(transaction, counted)
 
 
-async def untally_errors(transaction: Transaction, attempts: Sequence[Row]) -> None:
-    """Counted errors that are about to count no more."""
+async def untally(transaction: Transaction, attempts: Sequence[Row]) -> None:
+    """Counted attempts that are about to count no more; what was spent on them stays spent."""
     await take_scores(transaction, [row["id"] for row in attempts])
-    for job_id, count in Counter(row["job_id"] for row in attempts).items():
-        await transaction.run("job_tally", job_id, 0, -count, 0, 0, 0.0, 0)
+    for (job_id, passed), count in Counter((row["job_id"], row["passed"]) for row in attempts).items():
+        marks = [-count * mark for mark in _marks(passed)]
+        await transaction.run("job_tally", job_id, *marks, 0, 0.0, 0)
     for (job_id, failure), count in Counter((row["job_id"], row["failure"]) for row in attempts).items():
         if failure is not None:
             await transaction.run("job_failure_tally", job_id, failure, -count)

@@ -16,6 +16,7 @@ from llmbench_mcp.store.attempts import finished
 from llmbench_mcp.store.codec import load_task
 from llmbench_mcp.store.database import Database, Row, Statement, Transaction
 from llmbench_mcp.store.leases import Lease
+from llmbench_mcp.store.retries import replace_tries
 from llmbench_mcp.store.runs import add_event, end_cancelled, end_given_up, job_of
 from llmbench_mcp.store.tally import tally_failed
 from llmbench_mcp.store.worn_out import give_up_worn_out
@@ -129,6 +130,16 @@ class WorkStore:
             if await transaction.run("job_state", job.id, ended, reason, None):
                 await add_event(transaction, now, job.run_id, f"job_{ended}", {"job": job.id, "reason": reason})
                 await self._maybe_end_run(transaction, job.run_id, now)
+
+    async def void_answers(self, job: Job) -> None:
+        """None of the job's answers counts that came since its weights were last known to be the ones asked for.
+
+        They stay to be read; in place of each one an attempt is open, which the job's end gives its failure.
+        """
+        async with self._database.transaction(self._fence) as transaction:
+            rows = await transaction.all("answers_unproven", job.id)
+            await replace_tries(transaction, job.run_id, rows)
+            await transaction.run("attempts_cancel_of_cancelled", job.id)
 
     async def _maybe_end_run(self, transaction: Transaction, run_id: str, now: str) -> None:
         left = await transaction.one("run_open_jobs", run_id)

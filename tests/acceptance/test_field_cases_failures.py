@@ -158,7 +158,7 @@ async def test_who_asks_for_hours_is_told_with_the_time_and_the_rest_goes_on(tmp
         status = await over(client)
         page = await client.call("run_results", run_id=status["run_id"], only_failed=True)
     assert (status["state"], status["passed"], status["failures"]) == ("completed", 2, {"rate_limited": 1})
-    assert "7200 s" in page["attempts"][0]["untrusted_message"]
+    assert "in 2 h" in page["attempts"][0]["untrusted_message"]
 
 
 async def test_cancelling_ends_a_wait(tmp_path: Path) -> None:

@@ -226,6 +226,22 @@ def test_the_wait_a_server_asks_for(headers: dict[str, str], expected: float | N
     assert retry_after_s(headers, NOW) == expected
 
 
+@pytest.mark.parametrize(
+    ("wait", "told"),
+    [
+        ("2", "Try again in 2 s."),
+        ("600", "Try again in 10 min."),
+        ("7200", "Try again in 2 h."),
+        ("259200", "Try again in 3 days."),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", "Try again later: the server asks to wait for more than a year."),
+    ],
+)
+async def test_how_long_to_wait_is_told_in_a_measure_for_people(wait: str, told: str) -> None:
+    with pytest.raises(RateLimitedError) as caught:
+        await answer_to(error_reply(429, "slow down", retry_after=wait))
+    assert caught.value.next_step == told
+
+
 async def test_the_wait_travels_with_the_error() -> None:
     with pytest.raises(RateLimitedError) as caught:
         await answer_to(error_reply(429, "slow down", retry_after="2"))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -8,6 +10,7 @@ import pytest
 from llmbench_mcp.cli import exit_codes
 from llmbench_mcp.cli.checks import isolation_check
 from llmbench_mcp.services.endpoints import NewEndpoint
+from llmbench_mcp.store import soundness
 from llmbench_mcp.testing.fake_server import FakeServer
 from tests.cli.conftest import Cli
 from tests.cli.support import program, running
@@ -107,3 +110,34 @@ def test_weak_isolation_is_a_warning_with_what_it_means() -> None:
     assert (refused.state, "network" in refused.found) == ("warn", True)
     assert "refused" in refused.todo
     assert "run all the same" in isolation_check(report, "process").todo
+
+
+def database_check(cli: Cli) -> tuple[int, dict[str, str]]:
+    said = cli("doctor", "--json")
+    return said.code, next(check for check in said.json["checks"] if check["name"] == "database")
+
+
+def test_a_damaged_database_fails_with_what_to_do(cli: Cli, data_dir: Path) -> None:
+    assert database_check(cli)[1]["state"] == "ok"
+    path = data_dir / "llmbench.db"
+    with closing(sqlite3.connect(path)) as plain:
+        (page,) = plain.execute("select rootpage from sqlite_master where name = 'events_run'").fetchone()
+        (size,) = plain.execute("pragma page_size").fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+    code, check = database_check(cli)
+    assert (code, check["state"]) == (exit_codes.FAILED, "fail")
+    assert f"{path} is damaged" in check["found"]
+    assert "restore a backup" in check["todo"]
+
+
+def test_a_database_too_large_to_be_read_in_time_says_so(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(path: Path) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(soundness, "check_soundness", late)
+    code, check = database_check(cli)
+    assert (code, check["state"]) == (exit_codes.OK, "ok")
+    assert "in the first 5 s" in check["found"]
+    assert "quick_check" in check["todo"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import signal
+import time
 from pathlib import Path
 
 from llmbench_mcp.cli import exit_codes
@@ -37,3 +38,23 @@ def test_an_interrupt_drains_too(data_dir: Path) -> None:
     process.stderr.readline()
     process.send_signal(signal.SIGINT)
     assert finish(process).code == exit_codes.OK
+
+
+def test_an_executor_that_lives_and_cannot_renew_its_lease_is_told_as_such(cli: Cli, data_dir: Path) -> None:
+    process = spawn(data_dir, "executor", "run", LLMBENCH_IDLE_EXIT_S="60", LLMBENCH_LEASE_S="1")
+    assert process.stderr is not None
+    process.stderr.readline()
+    process.send_signal(signal.SIGSTOP)
+    deadline = time.monotonic() + 30
+    while (held := cli("executor", "status", "--json").json)["executor"]["alive"]:
+        assert time.monotonic() < deadline
+    told = cli("executor", "status").out
+    (check,) = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "executor"]
+    process.send_signal(signal.SIGCONT)
+    process.send_signal(signal.SIGTERM)
+    assert finish(process).code == exit_codes.OK
+    assert (held["executor"]["overdue"], held["executor"]["pid"]) == (True, process.pid)
+    assert f"could not renew its lease: process {process.pid}" in told
+    assert "No executor works now" not in told
+    assert (check["state"], str(process.pid) in check["found"]) == ("warn", True)
+    assert "No executor works now" in cli("executor", "status").out

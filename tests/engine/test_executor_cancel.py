@@ -21,7 +21,7 @@ from llmbench_mcp.services.endpoints import NewEndpoint
 from llmbench_mcp.testing.fake_llama import FakeRouter
 from llmbench_mcp.testing.fake_server import FakeServer, Received
 from llmbench_mcp.testing.replies import Gate, Reply, text_reply
-from llmbench_mcp.testing.scripted import ScriptedBackend, ScriptedBackends, ScriptedServer
+from llmbench_mcp.testing.scripted import ScriptedBackend, ScriptedBackends, ScriptedServer, completion
 from tests.support.rooms import OneCpu, assigned, opened_real, refuse_credentials, server, settings_in, write_suite
 from tests.support.waiting import until
 from tests.support.work import URL, finished, has_done, is_in_state, right, working
@@ -91,6 +91,25 @@ async def test_cancelling_takes_effect_at_once_in_every_state(
         if state == "paused in an outage":
             await until(lambda: is_in_state(app, run_id, "paused"))
         await cancelled_within(app, run_id, state, record_property)
+
+
+async def test_cancelling_second_looks_says_that_they_were_cancelled(tmp_path: Path) -> None:
+    again = anyio.Event()
+
+    async def wrong_at_first(request: ChatRequest, times: int) -> Completion:
+        if times and "Question" in request.prompt:
+            again.set()
+            await anyio.sleep_forever()
+        return completion("-1")
+
+    async with at_real_speed(tmp_path, server("m", answer=wrong_at_first)) as app, working(app):
+        run = await finished(app, (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id)
+        await app.runs.retry(run.id, "failed")
+        with anyio.fail_after(60):
+            await again.wait()
+        cancelled = await app.runs.cancel(run.id)
+    assert (cancelled.state, cancelled.done) == ("completed", 3)
+    assert cancelled.reason == "asking failed attempts again was cancelled"
 
 
 async def test_cancelling_does_not_wait_for_a_slow_validator(

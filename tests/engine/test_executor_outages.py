@@ -19,7 +19,7 @@ from llmbench_mcp.domain.errors import (
     ServerFault,
     UnreachableError,
 )
-from llmbench_mcp.domain.run import Run, RunRequest
+from llmbench_mcp.domain.run import Run, RunFilter, RunRequest
 from llmbench_mcp.services.models import ModelFilter
 from llmbench_mcp.store.attempts import AttemptFilter
 from llmbench_mcp.testing.clocks import FastClock
@@ -150,7 +150,7 @@ async def test_an_attempt_whose_server_asks_for_hours_is_parked_with_the_time_gi
         parked = await app.runs.attempt(run.id, 2)
         assert box.prompts.count("Question 2") == 1
     assert (run.passed, dict(run.failures)) == (2, {"rate_limited": 1})
-    assert "Try again in 7200 s." in str(parked.facts["message"])
+    assert "Try again in 2 h." in str(parked.facts["message"])
 
 
 async def test_nobody_says_how_long_a_paused_run_has_left(tmp_path: Path) -> None:
@@ -262,10 +262,15 @@ async def test_a_run_that_nobody_can_go_on_with_is_shown_as_paused_with_the_reas
         run_id = (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id
         monkeypatch.setattr("llmbench_mcp.store.failures.LEAST_FREE", 1 << 62)
         shown = await app.runs.status(run_id)
+        (listed,), _ = await app.runs.listed(RunFilter())
+        (paused,), _ = await app.runs.listed(RunFilter(state="paused"))
+        queued, _ = await app.runs.listed(RunFilter(state="queued"))
         monkeypatch.undo()
         assert (await app.runs.get(run_id)).state == "queued"
     assert shown.state == "paused"
     assert "No space is left" in (shown.reason or "")
+    assert (listed.run.state, listed.run.reason) == (shown.state, shown.reason)
+    assert (paused.run.id, queued) == (run_id, [])
 
 
 class Recording(FastClock):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
+import threading
 from pathlib import Path
 
 import anyio
@@ -217,3 +219,19 @@ async def test_text_that_cannot_be_read_back_means_a_damaged_file(tmp_path: Path
     async with open_database(path) as database:
         with pytest.raises(StorageError, match="not a usable database"):
             await database.all("endpoints_all")
+
+
+async def test_a_database_that_cannot_be_opened_leaves_no_thread_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late_at_its_end(message: str, *about: object) -> None:
+        if "close_and_stop" in repr(about):
+            threading.Event().wait(0.3)
+
+    monkeypatch.setattr(logging.getLogger("aiosqlite"), "debug", late_at_its_end)
+    (tmp_path / "llmbench.db").mkdir()
+    before = set(threading.enumerate())
+    with pytest.raises(StorageError):
+        async with open_database(tmp_path / "llmbench.db"):
+            pass
+    assert [thread for thread in set(threading.enumerate()) - before if "_connection_worker" in thread.name] == []

@@ -42,6 +42,10 @@ where job_id = $1 and state in ('pending', 'generating', 'grading');
 update attempts set state = 'cancelled', failure = null
 where job_id = $1 and state in ('pending', 'generating', 'grading');
 
+-- name: attempts_cancel_of_cancelled
+update attempts set state = 'cancelled'
+where job_id = $1 and state = 'pending' and exists (select 1 from jobs j where j.id = $1 and j.state = 'cancelled');
+
 -- name: attempts_page
 select a.*, j.model_name, j.endpoint_name, j.suite, j.sampling
 from attempts a join jobs j on j.id = a.job_id

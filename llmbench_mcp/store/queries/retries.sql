@@ -1,8 +1,19 @@
 -- name: retry_errors
-select a.id, a.job_id, a.task_id, a.task_hash, a.repeat, a.failure, (
+select a.id, a.job_id, a.task_id, a.task_hash, a.repeat, a.passed, a.failure, (
     select max(b.try) from attempts b where b.job_id = a.job_id and b.task_id = a.task_id and b.repeat = a.repeat
 ) as tries
 from attempts a where a.run_id = $1 and a.state = 'error' and a.counted = 1 order by a.number;
+
+-- name: answers_unproven
+select a.id, a.job_id, a.task_id, a.task_hash, a.repeat, a.passed, a.failure, (
+    select max(b.try) from attempts b where b.job_id = a.job_id and b.task_id = a.task_id and b.repeat = a.repeat
+) as tries
+from attempts a
+where a.job_id = $1 and a.state = 'done' and a.counted = 1
+  and a.finished_at > coalesce((
+      select max(e.at) from events e
+      where e.run_id = a.run_id and e.kind in ('job_done', 'job_cancelled') and e.data like '%' || $1 || '%'), '')
+order by a.number;
 
 -- name: retry_failures
 select a.id, a.job_id, a.task_id, a.task_hash, a.repeat, (

@@ -183,6 +183,9 @@ update attempts set state = 'cancelled', failure = null where run_id = $1 and st
 -- name: run_cancel_all_attempts
 update attempts set state = 'cancelled' where run_id = $1 and state in ('pending', 'generating', 'grading');
 
+-- name: run_looks_cancelled
+select 1 as yes from attempts where run_id = $1 and state = 'cancelled' and counted = 0 limit 1;
+
 -- name: run_cancel_jobs
 update jobs set state = 'cancelled', step = null where run_id = $1 and state in ('pending', 'loading', 'running');
 
