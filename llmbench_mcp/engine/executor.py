@@ -140,6 +140,9 @@ class Executor:
             await self._clock.sleep(ttl / 4)
             if (gap := hold.pulse.beat()) > 0:
                 log.warning("this process stood still for %.0f s: what was in flight is asked again", gap)
+            if not await self._parts.database.is_in_place():
+                # Its runs are gone, and another executor may be at work on the devices for what took its place.
+                raise LeaseLost(f"{self._parts.database.path} was removed or replaced by another file.")
             try:
                 await self._parts.leases.renew(hold.lease, ttl)
             except StorageError as error:

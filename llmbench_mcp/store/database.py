@@ -31,8 +31,9 @@ _T = TypeVar("_T")
 class Database:
     """Named queries on one SQLite file; at most one transaction at a time in this process."""
 
-    def __init__(self, connection: aiosqlite.Connection, path: Path) -> None:
+    def __init__(self, connection: aiosqlite.Connection, path: Path, file: tuple[int, int]) -> None:
         self._connection = connection
+        self._file = file
         self._lock = anyio.Lock()
         self._asks: list[_Ask] = []
         self._failed = False
@@ -128,6 +129,15 @@ class Database:
         """Bytes of the database file."""
         return self.path.stat().st_size
 
+    async def is_in_place(self) -> bool:
+        """Whether the file at the path is still the one worked on: neither removed nor replaced, as far as it shows."""
+        try:
+            return await _file_at(self.path) == self._file
+        except FileNotFoundError:
+            return False
+        except OSError:  # a file system that is away for a while
+            return True
+
     def trouble(self) -> StorageError | None:
         """What keeps the database from being written, as far as can be seen without writing."""
         return trouble(self.path)
@@ -183,10 +193,16 @@ async def open_database(path: Path) -> AsyncIterator[Database]:
     with mapped_errors(path):
         connection = await _connect(path)
     try:
-        yield Database(connection, path)
+        yield Database(connection, path, await _file_at(path))
     finally:
         with anyio.CancelScope(shield=True):
             await connection.close()
+
+
+async def _file_at(path: Path) -> tuple[int, int]:
+    """What tells the file from every other one."""
+    found = await anyio.Path(path).stat()
+    return found.st_dev, found.st_ino
 
 
 async def _connect(path: Path) -> aiosqlite.Connection:

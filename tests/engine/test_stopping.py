@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import anyio
+import pytest
 
 from llmbench_mcp.domain.chat import ChatRequest, Completion
 from llmbench_mcp.domain.errors import EndpointTimeout, ProtocolError
@@ -98,3 +100,25 @@ async def test_a_model_that_gives_no_first_token_in_time_is_named_with_the_setti
     assert "no first token within 7 s" in reason
     assert "LLMBENCH_LOAD_TIMEOUT_S" in reason
     assert box.limits[0] == (7.0, 7.0)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_an_executor_leaves_when_its_database_is_removed_or_replaced(tmp_path: Path, replaced: bool) -> None:
+    async def never(request: ChatRequest, times: int) -> Completion:
+        asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    asked = anyio.Event()
+    write_suite(tmp_path, 2)
+    async with opened(tmp_path, {URL: server("m", answer=never)}, lease_s=100.0) as app:
+        await assigned(app, URL)
+        await app.runs.start(RunRequest(("m",), ("sums",)))
+        database = tmp_path / "data" / "llmbench.db"
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as group:
+                group.start_soon(app.executor.run, math.inf)
+                await asked.wait()
+                database.rename(tmp_path / "away.db")
+                if replaced:
+                    database.touch()
