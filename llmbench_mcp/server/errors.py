@@ -33,6 +33,7 @@ NEXT_CALL: dict[type[domain.BenchError], str] = {
     domain.IncompatibleError: "model_list shows other models.",
     domain.PromptTooLong: "suite_list shows other suites, model_list models with a larger context.",
     domain.IdentityError: "models_discover shows what the server offers now.",
+    domain.WeightsChanged: "models_discover shows what the server offers now.",
     domain.DoesNotFit: "model_residency shows what is loaded where.",
     domain.StillHeld: "model_residency shows what is loaded where.",
     domain.ServerFault: "Repeat this call; if it fails again, call endpoint_list.",

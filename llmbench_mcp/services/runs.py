@@ -327,6 +327,8 @@ class Runs:
             for run_id in run_ids:
                 while not (await self.get(run_id)).is_over:
                     await self._clock.sleep(0.1)
+                    if alive and not await self._executors.alive():  # it died with the request before it
+                        await self._store.request_cancel(run_id, False)
         return [await self.get(run_id) for run_id in run_ids]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -18,6 +19,7 @@ from llmbench_mcp.domain.clock import SystemClock
 from llmbench_mcp.domain.errors import NotFoundError, RateLimitedError, UnreachableError
 from llmbench_mcp.domain.run import RunRequest
 from llmbench_mcp.services.endpoints import NewEndpoint
+from llmbench_mcp.store.runs import RunStore
 from llmbench_mcp.testing.fake_llama import FakeRouter
 from llmbench_mcp.testing.fake_server import FakeServer, Received
 from llmbench_mcp.testing.replies import Gate, Reply, text_reply
@@ -220,3 +222,30 @@ async def test_a_server_that_is_busy_with_others_when_measuring_begins_is_named(
     told = "the server was busy with 1 other request(s) when measuring began"
     assert told in (disturbed.jobs[0].residency or "")
     assert told not in (alone.jobs[0].residency or "")
+
+
+async def test_a_run_whose_executor_dies_with_the_request_before_it_is_cancelled_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck, gone, request = Stuck("generating"), anyio.Event(), RunStore.request_cancel
+
+    async def requested(store: RunStore, run_id: str, executor_alive: bool) -> None:
+        await request(store, run_id, executor_alive)
+        if executor_alive:
+            executor.cancel()
+            await gone.wait()
+
+    async def work(app: App) -> None:
+        with executor:
+            await app.executor.run(math.inf)
+        gone.set()
+
+    executor = anyio.CancelScope()
+    monkeypatch.setattr(RunStore, "request_cancel", requested)
+    async with at_real_speed(tmp_path, stuck.box) as app, anyio.create_task_group() as group:
+        group.start_soon(work, app)
+        run_id = (await app.runs.start(RunRequest(("m",), ("sums",)))).run.id
+        with anyio.fail_after(30):
+            await stuck.reached.wait()
+            run = await app.runs.cancel(run_id)
+    assert run.state == "cancelled"
