@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import anyio
 
-from llmbench_mcp.domain.endpoint import HOSTED
 from llmbench_mcp.domain.errors import ConflictError, StorageError
 from llmbench_mcp.domain.ids import new_id
 from llmbench_mcp.domain.ports import Clock
@@ -29,7 +28,7 @@ from llmbench_mcp.domain.run import (
 from llmbench_mcp.domain.time_left import Needed
 from llmbench_mcp.store.codec import dump, dump_sampling, dump_task, load_sampling, request_facts, short_hash
 from llmbench_mcp.store.database import Database, Fence, Row, Transaction
-from llmbench_mcp.store.time_left import time_left
+from llmbench_mcp.store.time_left import Outlooks
 from llmbench_mcp.store.writing import given_up, hold, let_go
 
 log = logging.getLogger(__name__)
@@ -56,6 +55,7 @@ class RunStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._outlooks = Outlooks(database, clock)
 
     async def create(
         self,
@@ -151,17 +151,14 @@ class RunStore:
 
     async def get(self, run_id: str) -> Run | None:
         """One run with its jobs, totals, failures and pace."""
-        names = ("run_get", "run_jobs", "run_failures", "run_totals", "run_open_work", "run_past_paces")
-        before = ("run_kept_waiting_by", run_id, HOSTED)
-        looks = await self._database.look(*((name, run_id) for name in names), before)
-        found, jobs, failures, totals, work, past, others = looks
+        names = ("run_get", "run_jobs", "run_failures", "run_totals")
+        found, jobs, failures, totals = await self._database.look(*((name, run_id) for name in names))
         if not found:
             return None
         run = _run(found[0], totals[0], tuple(map(job_of, jobs)), {row["failure"]: row["n"] for row in failures})
         if run.state not in ("queued", "running"):  # how long a pause lasts, nobody knows
             return run
-        needed = time_left(found[0], totals[0], work, past, self._clock.utc_now())
-        return _expected(run, needed, others[0] if others else None)
+        return _expected(run, *await self._outlooks.of(run, found[0], totals[0]))
 
     async def page(self, limit: int, offset: int) -> tuple[list[Run], int]:
         """Runs newest first, without jobs, and how many there are."""

@@ -3,17 +3,68 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TypeVar
 
-from llmbench_mcp.domain.run import RunLimits
+from llmbench_mcp.domain.endpoint import HOSTED
+from llmbench_mcp.domain.ports import Clock
+from llmbench_mcp.domain.run import Run, RunLimits
 from llmbench_mcp.domain.time_left import Needed, Stretch, lane_of, time_needed
-from llmbench_mcp.store.database import Row
+from llmbench_mcp.store.database import Database, Row
 
 ENOUGH = 3
 """Answers that tell a job's pace, or all of them where there are fewer."""
 
 _Key = tuple[str, str, str]
+Outlook = tuple[Needed | None, Row | None]
+"""What a run still takes, and what another one has at work before it."""
+
+_PAST_S, _OUTLOOK_S, _KEPT = 60.0, 1.0, 16
+_T = TypeVar("_T")
+
+
+class Outlooks:
+    """Worked out at each step of a run and once a second, not for all who ask.
+
+    Its models' earlier paces, which a long history makes dear, are looked up once a minute.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._past: dict[str, tuple[float, list[Row]]] = {}
+        self._known: dict[str, tuple[float, object, Outlook]] = {}
+
+    async def of(self, run: Run, row: Row, totals: Row) -> Outlook:
+        """Of an open run, from its row and totals."""
+        now = self._clock.monotonic()
+        progress = (run.state, run.planned, run.done, run.errors)
+        if run.id in self._known:
+            made_at, then, outlook = self._known[run.id]
+            if then == progress and now - made_at < _OUTLOOK_S:
+                return outlook
+        work, others = await self._database.look(("run_open_work", run.id), ("run_kept_waiting_by", run.id, HOSTED))
+        needed = time_left(row, totals, work, await self._past_paces(run.id, now), self._clock.utc_now())
+        outlook = needed, others[0] if others else None
+        _keep(self._known, run.id, (now, progress, outlook))
+        return outlook
+
+    async def _past_paces(self, run_id: str, now: float) -> list[Row]:
+        looked_at, rows = self._past.get(run_id, (-math.inf, []))
+        if now - looked_at >= _PAST_S:
+            rows = await self._database.all("run_past_paces", run_id)
+            _keep(self._past, run_id, (now, rows))
+        return rows
+
+
+def _keep(kept: dict[str, _T], key: str, value: _T) -> None:
+    """Among the newest few."""
+    kept.pop(key, None)
+    kept[key] = value
+    while len(kept) > _KEPT:
+        kept.pop(next(iter(kept)))
 
 
 def time_left(run: Row, totals: Row, jobs: Sequence[Row], past: Sequence[Row], now: str) -> Needed | None:
