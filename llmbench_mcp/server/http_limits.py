@@ -140,12 +140,10 @@ class Limited:
             await self._app(scope, receive, send)
             return
         kind = kind_of(scope)
-        refusal = self._refusal(scope, kind)
-        if refusal is not None:
-            await refusal(scope, receive, send)
-            return
         try:
+            self._check(scope, kind)
             body = await self._body(scope, receive)
+            self._check(scope, kind)  # once more: the body took its time, and the others had theirs
         except _Refused as error:
             await error.response(scope, receive, send)
             return
@@ -159,6 +157,11 @@ class Limited:
             if exchange.ended:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(1):
                     await exchange.finish(scope)
+
+    def _check(self, scope: Scope, kind: Kind) -> None:
+        """Raises _Refused for one too many."""
+        if (refusal := self._refusal(scope, kind)) is not None:
+            raise _Refused(refusal)
 
     def _refusal(self, scope: Scope, kind: Kind) -> Response | None:
         traffic, limits = self._traffic, self._limits
