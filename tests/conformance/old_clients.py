@@ -68,7 +68,7 @@ async def test_sampling(prompt: str, ctx: Call) -> str:
     asked = [SamplingMessage(role="user", content=TextContent(type="text", text=prompt))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MCPDeprecationWarning)
-        answer = await ctx.session.create_message(asked, max_tokens=100)
+        answer = await ctx.session.create_message(asked, max_tokens=100, related_request_id=ctx.request_id)
     return f"LLM response: {answer.content.text if isinstance(answer.content, TextContent) else ''}"
 
 
@@ -88,7 +88,7 @@ async def test_elicitation_sep1034_defaults(ctx: Call) -> str:
 
 async def test_elicitation_sep1330_enums(ctx: Call) -> str:
     """Asks the person to choose, in every form there is."""
-    answer = await ctx.session.elicit_form("Please select options from the enum fields", ENUMS)
+    answer = await ctx.session.elicit_form("Please select options from the enum fields", ENUMS, ctx.request_id)
     return f"Elicitation completed: action={answer.action}, content={json.dumps(answer.content)}"
 
 
